@@ -1,0 +1,212 @@
+"""What a kernel is given: its node, and the context in which it prepares and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from oplet.errors import CustomOptionsError, PrepareError
+from oplet.ops.tensor import Allocation, Array, Shape, Tensor
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.table import Table
+
+if TYPE_CHECKING:
+    from oplet.ops.registration import Registration
+
+__all__ = ["Context", "EnsureError", "Node", "ensure", "ensure_type"]
+
+Options = TypeVar("Options", bound=Table)
+Value = TypeVar("Value")
+
+
+class EnsureError(PrepareError):
+    """A kernel's own reason, before the runtime adds which node it was."""
+
+
+def ensure(condition: object, message: str) -> None:
+    """Refuse the node unless `condition` holds.
+
+    Args:
+        condition: what must be true.
+        message: the rule that was broken and the values that broke it; the runtime adds the node's number, op and
+            tensors.
+
+    Raises:
+        EnsureError: the condition is false.
+    """
+    if not condition:
+        raise EnsureError(message)
+
+
+def ensure_type(tensor: Tensor, *types: TensorType) -> None:
+    """Refuse the node unless the tensor's type is one of `types`.
+
+    Raises:
+        EnsureError: the type is another one.
+    """
+    if tensor.type not in types:
+        wanted = " or ".join(t.name for t in types)
+        raise EnsureError(f"{tensor} is of type {tensor.type.name}, this op takes {wanted} here.")
+
+
+class Node:
+    """One operator of the graph.
+
+    Attributes:
+        index: its number in the subgraph.
+        op: the built-in operator; CUSTOM for custom ops, DELEGATE for a delegate's kernel.
+        op_name: what messages call it: "CONV_2D", "Atan".
+        version: the version that the model asks for.
+        inputs: its input tensors; None where an optional one is left out.
+        outputs: its output tensors.
+        intermediates: tensors that only carry quantization parameters (LSTM, SVDF).
+        temporaries: scratch tensors, asked for with `Context.add_temporary`; forgotten before each prepare.
+        custom_options: the bytes that came with a custom op.
+        registration: the methods that serve it, None while it is unresolved.
+        user_data: what the registration's `init` returned.
+        prepared: free for the kernel: what `prepare` hands to `bind`.
+    """
+
+    __slots__ = (
+        "_cache",
+        "_options",
+        "custom_options",
+        "index",
+        "inputs",
+        "intermediates",
+        "op",
+        "op_name",
+        "outputs",
+        "prepared",
+        "registration",
+        "temporaries",
+        "user_data",
+        "version",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        op: BuiltinOperator,
+        op_name: str,
+        version: int,
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[Tensor],
+        *,
+        intermediates: Sequence[Tensor] = (),
+        options: Table | None = None,
+        custom_options: bytes = b"",
+        registration: Registration | None = None,
+    ) -> None:
+        self.index = index
+        self.op = op
+        self.op_name = op_name
+        self.version = version
+        # Kernels index these freely, so a wrong count must not become an IndexError from the depths: see `input`.
+        self.inputs = cast("list[Tensor]", list(inputs))
+        self.outputs = list(outputs)
+        self.intermediates = list(intermediates)
+        self.temporaries: list[Tensor] = []
+        self.custom_options = custom_options
+        self.registration = registration
+        self.user_data: Any = None
+        self.prepared: Any = None
+        self._options = options
+        self._cache: dict[str, Any] = {}
+
+    def options(self, cls: type[Options]) -> Options:
+        """The node's options, which must be of the table `cls`; its defaults when the model has none."""
+        if isinstance(self._options, cls):
+            return self._options
+        if self._options is not None:
+            raise EnsureError(f"the options are {type(self._options).__name__} where {self.op_name} takes {cls.__name__}.")
+        return cls()
+
+    @property
+    def raw_options(self) -> Table | None:
+        """The options table as the model has it, of whatever class; None if it has none."""
+        return self._options
+
+    def custom_map(self) -> dict[str, Any]:
+        """The custom options read as a FlexBuffers map, the form that TensorFlow's converter writes; {} when empty.
+
+        Raises:
+            CustomOptionsError: the bytes are not a FlexBuffers map.
+        """
+        if not self.custom_options:
+            return {}
+        from flatbuffers import flexbuffers
+
+        try:
+            value = flexbuffers.Loads(bytes(self.custom_options))
+        except Exception as error:  # the reader raises whatever its arithmetic runs into
+            raise CustomOptionsError(
+                f"the {len(self.custom_options)} bytes of custom options are not a FlexBuffer ({error})."
+            ) from error
+        if not isinstance(value, dict):
+            raise CustomOptionsError(f"the custom options hold a {type(value).__name__}, not a map.")
+        return value
+
+    def cached(self, key: str, make: Callable[[], Value]) -> Value:
+        """Make a value once in the node's life: constants in the layout that `invoke` wants survive a resize so."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast(Value, self._cache[key])
+
+    def has_input(self, position: int) -> bool:
+        """Whether the input at `position` is given (optional inputs may be left out)."""
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def optional_input(self, position: int) -> Tensor | None:
+        """The input at `position`, or None when it is left out."""
+        return self.inputs[position] if self.has_input(position) else None
+
+    def __repr__(self) -> str:
+        return f"node {self.index} ({self.op_name})"
+
+
+class Context:
+    """What a kernel may ask of the graph that it is part of; the runtime implements it."""
+
+    #: Threads that a kernel may use.
+    num_threads: int = 1
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`.
+
+        In `invoke` the tensor's `data` is a fresh array of the new shape afterwards, or the one it has if that fits.
+
+        Raises:
+            EnsureError: a dimension is negative or the shape holds more elements than can be addressed.
+        """
+        raise NotImplementedError
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        """Say, in `prepare`, that the output's shape depends on data; `invoke` then calls `resize_tensor`."""
+        raise NotImplementedError
+
+    def set_constant(self, tensor: Tensor, value: Array) -> None:
+        """Give, in `prepare`, the output's value, which follows from shapes alone (SHAPE, RANK); it need not run."""
+        raise NotImplementedError
+
+    def add_temporary(
+        self,
+        node: Node,
+        shape: Shape,
+        type: TensorType = TensorType.FLOAT32,
+        *,
+        allocation: Allocation = Allocation.ARENA,
+        name: str = "",
+    ) -> Tensor:
+        """Ask, in `prepare`, for scratch memory; it is there in `bind` and `invoke`.
+
+        Args:
+            allocation: ARENA (valid during the node's own invoke), PERSISTENT (kept between invokes) or DYNAMIC
+                (resized in `invoke`).
+        """
+        raise NotImplementedError
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph, temporaries included."""
+        raise NotImplementedError

@@ -1,0 +1,84 @@
+"""What serves an operator: its identity and its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from oplet.ops.context import Context, Node
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["Provenance", "Registration"]
+
+Thunk = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a registration comes from.
+
+    Attributes:
+        plugin: the entry point's name, or "application".
+        distribution: the pip package, "" for code that no package brought.
+        version: that package's version.
+        module: the module that registered it.
+    """
+
+    plugin: str = "application"
+    distribution: str = ""
+    version: str = ""
+    module: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}" if self.distribution else self.plugin
+
+
+@dataclass(frozen=True)
+class Registration:
+    """The identity and the methods of an op; every method is optional but `invoke` or `bind`.
+
+    Attributes:
+        builtin_code: the built-in operator; the resolver fills it in.
+        custom_name: the name of a custom op; the resolver fills it in.
+        version: the version that it serves; the resolver fills it in.
+        init: `init(context, buffer) -> user_data`, once per node when the model is loaded. `buffer` is the bytes of a
+            custom op's options, or the options table of a built-in one. None as result means "no state".
+        free: `free(context, user_data)`, once per `init`, also when something failed.
+        prepare: `prepare(context, node)`, whenever inputs were resized: check shapes and types, set the outputs'
+            shapes, ask for temporaries.
+        bind: `bind(context, node) -> thunk`, once the tensors have their memory; the thunk runs the node, with its
+            arrays, views and constants already looked up.
+        invoke: `invoke(context, node)`, at each run, for ops that have no `bind`.
+        async_kernel: the asynchronous form of a delegate's kernel.
+        profiling_string: `profiling_string(context, node) -> str`, a label by which a profiler groups nodes.
+        user_data: anything the methods want to share; the registration's own, not a node's.
+        pure: the outputs depend on nothing but the inputs, so that a node whose inputs are constant runs once, when
+            the graph is prepared, and never again.
+        provenance: which package it came from; the resolver fills it in.
+    """
+
+    builtin_code: BuiltinOperator = BuiltinOperator.CUSTOM
+    custom_name: str = ""
+    version: int = 1
+    init: Callable[[Context, Any], Any] | None = None
+    free: Callable[[Context, Any], None] | None = None
+    prepare: Callable[[Context, Node], None] | None = None
+    bind: Callable[[Context, Node], Thunk] | None = None
+    invoke: Callable[[Context, Node], None] | None = None
+    async_kernel: Callable[[Context, Node], Any] | None = None
+    profiling_string: Callable[[Context, Node], str] | None = None
+    user_data: Any = None
+    pure: bool = False
+    provenance: Provenance = Provenance()
+
+    @property
+    def name(self) -> str:
+        """The op's name: a built-in operator's own, or the custom name."""
+        return self.custom_name or self.builtin_code.name
+
+    def stamped(self, op: BuiltinOperator | str, version: int, provenance: Provenance) -> Registration:
+        """A copy that carries the identity under which a resolver serves it."""
+        if isinstance(op, str):
+            return replace(self, custom_name=op, version=version, provenance=provenance)
+        return replace(self, builtin_code=op, version=version, provenance=provenance)

@@ -1,0 +1,231 @@
+"""Which registration serves an operator in a version."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from oplet.errors import ResolverError
+from oplet.ops.registration import Provenance, Registration
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["Claim", "MutableOpResolver", "Op", "OpResolver", "op_key", "op_label"]
+
+#: A built-in operator's code, or a custom op's name.
+Op = BuiltinOperator | str
+
+
+def op_key(op: BuiltinOperator | int | str) -> Op:
+    """Turn what a caller calls an op into the key that resolvers use: a builtin's code, or a custom op's name.
+
+    Raises:
+        ResolverError: the number is not a built-in operator's, or the name is empty.
+    """
+    if isinstance(op, str):
+        if not op:
+            raise ResolverError("An op has an empty name; give the name that the model's custom_code has.")
+        return op
+    try:
+        return BuiltinOperator(op)
+    except ValueError:
+        raise ResolverError(
+            f"Op builtin_code out of range: {op}. The highest that this schema knows is {max(BuiltinOperator)}."
+        ) from None
+
+
+def op_label(op: Op) -> str:
+    """What messages and tables call an op."""
+    return op if isinstance(op, str) else op.name
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of a resolver: these versions of this op are served by that registration.
+
+    Attributes:
+        op: the op.
+        min_version: the first version served.
+        max_version: the last version served.
+        target: the registration, or "module:NAME" to import it from when it is needed.
+        provenance: who made the claim.
+    """
+
+    op: Op
+    min_version: int
+    max_version: int
+    target: Registration | str
+    provenance: Provenance
+
+    def load(self, version: int) -> Registration:
+        """The registration, imported if need be, stamped with its identity.
+
+        Raises:
+            ResolverError: the module or the name does not exist, or is not a registration.
+        """
+        target = self.target
+        if isinstance(target, str):
+            target = _import(target, self)
+        return target.stamped(self.op, version, self.provenance)
+
+
+def _import(path: str, claim: Claim) -> Registration:
+    module, _, name = path.partition(":")
+    try:
+        target = getattr(importlib.import_module(module), name or "REGISTRATION")
+    except Exception as error:  # whatever a stranger's module does while it is imported
+        raise ResolverError(
+            f"The kernel of {op_label(claim.op)} cannot be imported from '{path}', which {claim.provenance} registered: "
+            f"{type(error).__name__}: {error}; upgrade or uninstall that package."
+        ) from error
+    if not isinstance(target, Registration):
+        raise ResolverError(
+            f"'{path}', which {claim.provenance} registered for {op_label(claim.op)}, is a {type(target).__name__}, "
+            "not a Registration; report it to that package."
+        )
+    return target
+
+
+class OpResolver:
+    """Finds registrations; subclasses say where."""
+
+    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+        """The registration that serves `op` in exactly this version, or None.
+
+        Args:
+            op: a built-in operator's code, or a custom op's name.
+            version: the version that the model asks for.
+        """
+        raise NotImplementedError
+
+    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+        """All entries, or those of one op, in the order of registration."""
+        raise NotImplementedError
+
+    def versions(self, op: BuiltinOperator | int | str) -> list[int]:
+        """The versions of an op that are served, ascending; empty if none."""
+        served: set[int] = set()
+        for claim in self.claims(op):
+            served.update(range(claim.min_version, claim.max_version + 1))
+        return sorted(served)
+
+    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+        """In a few words, why `find_op` answers as it does; for `explain()`."""
+        return "registered" if self.find_op(op, version) else "nobody registered it"
+
+
+class MutableOpResolver(OpResolver):
+    """A resolver that registrations are added to; a later one replaces an earlier one of the same op and version.
+
+    Example:
+        >>> from oplet import MutableOpResolver, Registration
+        >>> resolver = MutableOpResolver()
+        >>> resolver.add_custom("Twice", Registration(invoke=lambda context, node: None))
+        >>> resolver.find_op("Twice", 1).name
+        'Twice'
+    """
+
+    def __init__(self, provenance: Provenance | None = None) -> None:
+        self.provenance = provenance or Provenance()
+        self._by_version: dict[tuple[Op, int], Claim] = {}
+        self._claims: list[Claim] = []
+        self._loaded: dict[tuple[Op, int], Registration] = {}
+
+    def add_builtin(
+        self,
+        op: BuiltinOperator | int | str,
+        registration: Registration | str,
+        min_version: int = 1,
+        max_version: int | None = None,
+    ) -> None:
+        """Serve a built-in operator in the versions `min_version` to `max_version` (default: `min_version` alone).
+
+        Args:
+            op: the operator's code or its name ("CONV_2D").
+            registration: a Registration, or "module:NAME" of one, imported when a model needs it.
+
+        Raises:
+            ResolverError: there is no such operator, the range is empty, or the registration is none.
+        """
+        if isinstance(op, str):
+            if op not in BuiltinOperator.__members__:
+                raise ResolverError(f"There is no built-in operator called {op!r}; use add_custom for custom ops.")
+            op = BuiltinOperator[op]
+        self._add(op_key(op), registration, min_version, max_version)
+
+    def add_custom(
+        self, name: str, registration: Registration | str, min_version: int = 1, max_version: int | None = None
+    ) -> None:
+        """Serve a custom op, by the name that models call it; arguments as in `add_builtin`.
+
+        Raises:
+            ResolverError: the name is empty, the range is empty, or the registration is none.
+        """
+        if not isinstance(name, str):
+            raise ResolverError(f"A custom op is registered under {name!r}, which is not a name.")
+        self._add(op_key(name), registration, min_version, max_version)
+
+    def _add(self, op: Op, registration: Registration | str, min_version: int, max_version: int | None) -> None:
+        max_version = min_version if max_version is None else max_version
+        if not 1 <= min_version <= max_version:
+            raise ResolverError(
+                f"{op_label(op)} is registered for versions {min_version} to {max_version}; versions start at 1 and the range must not be empty."
+            )
+        if isinstance(registration, Registration):
+            if registration.invoke is None and registration.bind is None:
+                raise ResolverError(f"The registration of {op_label(op)} has neither invoke nor bind, so it cannot run.")
+        elif not isinstance(registration, str) or not registration.partition(":")[0]:
+            raise ResolverError(
+                f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
+            )
+        self._put(Claim(op, min_version, max_version, registration, self.provenance))
+
+    def _put(self, claim: Claim) -> None:
+        self._claims.append(claim)
+        for version in range(claim.min_version, claim.max_version + 1):
+            self._by_version[claim.op, version] = claim
+            self._loaded.pop((claim.op, version), None)
+
+    def add_all(self, other: OpResolver) -> None:
+        """Take over every entry of another resolver, with its provenance, replacing what both have."""
+        for claim in other.claims():
+            self._put(claim)
+
+    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+        key = op_key(op), version
+        found = self._loaded.get(key)
+        if found is None and (claim := self._by_version.get(key)) is not None:
+            found = self._loaded[key] = claim.load(version)
+        return found
+
+    def claim_of(self, op: BuiltinOperator | int | str, version: int) -> Claim | None:
+        """The entry that serves `op` in this version, without importing its kernel."""
+        return self._by_version.get((op_key(op), version))
+
+    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+        current = set(map(id, self._by_version.values()))
+        key = None if op is None else op_key(op)
+        return (c for c in self._claims if id(c) in current and (key is None or c.op == key))
+
+
+class ChainOpResolver(OpResolver):
+    """Asks several resolvers in turn; the first that serves the op wins."""
+
+    def __init__(self, resolvers: Iterable[OpResolver]) -> None:
+        self.resolvers = list(resolvers)
+
+    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+        for resolver in self.resolvers:
+            found = resolver.find_op(op, version)
+            if found is not None:
+                return found
+        return None
+
+    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+        return (claim for resolver in self.resolvers for claim in resolver.claims(op))
+
+    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+        for resolver in self.resolvers:
+            if resolver.find_op(op, version) is not None:
+                return resolver.why(op, version)
+        return "nobody registered it"

@@ -1,0 +1,232 @@
+"""Tensors as kernels and delegates see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import StateError
+from oplet.schema.enums import TensorType
+from oplet.schema.tables import SparsityParameters
+
+__all__ = ["Allocation", "Quantization", "Tensor", "numpy_dtype"]
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+_DTYPES: Final = {
+    TensorType.FLOAT32: np.dtype(np.float32),
+    TensorType.FLOAT16: np.dtype(np.float16),
+    TensorType.INT32: np.dtype(np.int32),
+    TensorType.UINT8: np.dtype(np.uint8),
+    TensorType.INT64: np.dtype(np.int64),
+    TensorType.STRING: np.dtype(object),
+    TensorType.BOOL: np.dtype(np.bool_),
+    TensorType.INT16: np.dtype(np.int16),
+    TensorType.COMPLEX64: np.dtype(np.complex64),
+    TensorType.INT8: np.dtype(np.int8),
+    TensorType.FLOAT64: np.dtype(np.float64),
+    TensorType.COMPLEX128: np.dtype(np.complex128),
+    TensorType.UINT64: np.dtype(np.uint64),
+    TensorType.RESOURCE: np.dtype(object),
+    TensorType.VARIANT: np.dtype(object),
+    TensorType.UINT32: np.dtype(np.uint32),
+    TensorType.UINT16: np.dtype(np.uint16),
+    # Packed types hold one value a byte once they are unpacked.
+    TensorType.INT4: np.dtype(np.int8),
+    TensorType.INT2: np.dtype(np.int8),
+    TensorType.UINT4: np.dtype(np.uint8),
+}
+
+_ML_DTYPES: Final = {
+    TensorType.BFLOAT16: "bfloat16",
+    TensorType.FLOAT8_E4M3FN: "float8_e4m3fn",
+    TensorType.FLOAT8_E5M2: "float8_e5m2",
+}
+
+
+def numpy_dtype(type: TensorType) -> np.dtype[Any]:
+    """The numpy dtype of a tensor type's values; `object` for strings (bytes), resources and variants.
+
+    bfloat16 and the 8-bit floats come from ml_dtypes, which is imported only when a model has them.
+    """
+    dtype = _DTYPES.get(type)
+    if dtype is None:
+        import ml_dtypes
+
+        dtype = np.dtype(getattr(ml_dtypes, _ML_DTYPES[type]))
+    return dtype
+
+
+class Allocation(Enum):
+    """Where a tensor's memory comes from (LiteRT's TfLiteAllocationType)."""
+
+    NONE = "none"
+    CONSTANT = "constant"  #: a view of the model file
+    ARENA = "arena"  #: planned by lifetimes; overwritten when nothing reads it any more
+    PERSISTENT = "persistent"  #: kept between invokes: variables and persistent temporaries
+    DYNAMIC = "dynamic"  #: its shape is known only while invoking
+    COMPUTED = "computed"  #: constant, but computed while preparing
+
+
+class Quantization:
+    """real = scale * (value - zero_point).
+
+    Attributes:
+        scales: float32, one value, or one per slice along `quantized_dimension`; for blockwise quantization one per
+            block, in the order of the weights.
+        zero_points: int64, as many as scales.
+        quantized_dimension: the axis along which the scales differ.
+        block_size: values that share a scale along the last axis; 0 when not blockwise.
+    """
+
+    __slots__ = ("block_size", "quantized_dimension", "scales", "zero_points")
+
+    def __init__(self, scales: Array, zero_points: Array, quantized_dimension: int = 0, block_size: int = 0) -> None:
+        self.scales = scales
+        self.zero_points = zero_points
+        self.quantized_dimension = quantized_dimension
+        self.block_size = block_size
+
+    @property
+    def per_channel(self) -> bool:
+        """Whether there is more than one scale."""
+        return len(self.scales) > 1
+
+
+class Tensor:
+    """One tensor at run time.
+
+    Attributes:
+        index: its number in the subgraph.
+        name: its name in the model, "" if it has none.
+        type: its element type.
+        dtype: the numpy dtype of `data`.
+        shape: the present shape.
+        shape_signature: the shape in the model, -1 where a dimension is free.
+        quantization: scales and zero points, None if it is not quantized.
+        sparsity: how a sparse constant is stored, None if it is dense.
+        is_variable: whether its value outlives an invoke.
+        allocation: where its memory comes from.
+    """
+
+    __slots__ = (
+        "_array",
+        "_load",
+        "allocation",
+        "delegate",
+        "dtype",
+        "index",
+        "is_variable",
+        "name",
+        "quantization",
+        "resized",
+        "shape",
+        "shape_signature",
+        "sparsity",
+        "type",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        type: TensorType,
+        shape: Shape,
+        *,
+        shape_signature: Shape | None = None,
+        quantization: Quantization | None = None,
+        sparsity: SparsityParameters | None = None,
+        is_variable: bool = False,
+        allocation: Allocation = Allocation.ARENA,
+        load: Callable[[], Array] | None = None,
+    ) -> None:
+        self.index = index
+        self.name = name
+        self.type = type
+        self.dtype = numpy_dtype(type)
+        self.shape = shape
+        self.shape_signature = shape_signature if shape_signature is not None else shape
+        self.quantization = quantization
+        self.sparsity = sparsity
+        self.is_variable = is_variable
+        self.allocation = allocation
+        self.delegate: Any = None
+        #: True when the shape changed since the nodes that read it were prepared.
+        self.resized = False
+        self._array: Array | None = None
+        self._load = load
+
+    @property
+    def data(self) -> Array:
+        """The values: an array of `shape` and `dtype`. Constants are read-only.
+
+        Constants are decoded when first asked for: views of the file for plain types, one copy for strings and
+        for packed int4 and int2, which numpy cannot address.
+
+        Raises:
+            StateError: the tensor has no memory yet.
+        """
+        array = self._array
+        if array is None:
+            if self._load is None:
+                raise StateError(f"Tensor data is null. Run allocate_tensors() first; {self} has no memory yet.")
+            array = self._array = self._load()
+        return array
+
+    @data.setter
+    def data(self, array: Array | None) -> None:
+        self._array = array
+
+    @property
+    def has_data(self) -> bool:
+        """Whether `data` can be read."""
+        return self._array is not None or self._load is not None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the value is known before the first invoke and never changes."""
+        return self.allocation is Allocation.CONSTANT or self.allocation is Allocation.COMPUTED
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the shape is known only while invoking."""
+        return self.allocation is Allocation.DYNAMIC
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions of the present shape."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the present shape."""
+        size = 1
+        for dim in self.shape:
+            size *= dim
+        return size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the values take."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def scale(self) -> float:
+        """The scale of a tensor quantized as a whole (the first of several); 0.0 if it is not quantized."""
+        return float(self.quantization.scales[0]) if self.quantization is not None and len(self.quantization.scales) else 0.0
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point of a tensor quantized as a whole (the first of several); 0 if it is not quantized."""
+        if self.quantization is None or not len(self.quantization.zero_points):
+            return 0
+        return int(self.quantization.zero_points[0])
+
+    def __repr__(self) -> str:
+        name = f" '{self.name}'" if self.name else ""
+        return f"tensor {self.index}{name} ({self.type.name} {list(self.shape)})"

@@ -1,0 +1,26 @@
+"""The hooks that a plugin may implement; each is called at most once per plugin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import DelegateRegistry
+    from oplet.ops.resolver import MutableOpResolver
+
+__all__ = ["hookimpl", "hookspec"]
+
+hookspec = pluggy.HookspecMarker("oplet")
+hookimpl = pluggy.HookimplMarker("oplet")
+
+
+@hookspec
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Add operators to `resolver` with `add_builtin` and `add_custom`; give "module:NAME" to import a kernel late."""
+
+
+@hookspec
+def register_delegates(registry: DelegateRegistry) -> None:
+    """Add delegates to `registry` under the names by which `load_delegate` finds them."""

@@ -1,0 +1,736 @@
+"""Options tables of the built-in operators: the members of the union BuiltinOptions.
+
+`since` names the op version that introduced a field; files written before it read the default.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.schema.enums import ActivationFunctionType, CombinerType, FullyConnectedOptionsWeightsFormat, LSHProjectionType, LSTMKernelType, MirrorPadMode, Padding, TensorType
+from oplet.schema.table import Table, boolean, enum, float32, int32, int64, string, uint32, vector
+
+class Conv2DOptions(Table):
+    padding: Padding = enum(0, Padding)
+    stride_w: int = int32(1)
+    stride_h: int = int32(2)
+    fused_activation_function: ActivationFunctionType = enum(3, ActivationFunctionType)
+    dilation_w_factor: int = int32(4, 1)
+    dilation_h_factor: int = int32(5, 1)
+    quantized_bias_type: TensorType = enum(6, TensorType, since=8)
+
+
+class DepthwiseConv2DOptions(Table):
+    padding: Padding = enum(0, Padding)
+    stride_w: int = int32(1)
+    stride_h: int = int32(2)
+    depth_multiplier: int = int32(3)
+    fused_activation_function: ActivationFunctionType = enum(4, ActivationFunctionType)
+    dilation_w_factor: int = int32(5, 1, since=2)
+    dilation_h_factor: int = int32(6, 1, since=2)
+
+
+class ConcatEmbeddingsOptions(Table):
+    num_channels: int = int32(0)
+    num_columns_per_channel: NDArray[np.int32] | None = vector(1, "int32")
+    embedding_dim_per_channel: NDArray[np.int32] | None = vector(2, "int32")
+
+
+class LSHProjectionOptions(Table):
+    type: LSHProjectionType = enum(0, LSHProjectionType)
+
+
+class Pool2DOptions(Table):
+    padding: Padding = enum(0, Padding)
+    stride_w: int = int32(1)
+    stride_h: int = int32(2)
+    filter_width: int = int32(3)
+    filter_height: int = int32(4)
+    fused_activation_function: ActivationFunctionType = enum(5, ActivationFunctionType)
+
+
+class SVDFOptions(Table):
+    rank: int = int32(0)
+    fused_activation_function: ActivationFunctionType = enum(1, ActivationFunctionType)
+    asymmetric_quantize_inputs: bool = boolean(2, since=4)
+
+
+class RNNOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+    asymmetric_quantize_inputs: bool = boolean(1, since=3)
+
+
+class FullyConnectedOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+    weights_format: FullyConnectedOptionsWeightsFormat = enum(1, FullyConnectedOptionsWeightsFormat, FullyConnectedOptionsWeightsFormat.DEFAULT, since=2)
+    keep_num_dims: bool = boolean(2, since=5)
+    asymmetric_quantize_inputs: bool = boolean(3, since=7)
+    quantized_bias_type: TensorType = enum(4, TensorType, since=11)
+
+
+class SoftmaxOptions(Table):
+    beta: float = float32(0)
+
+
+class ConcatenationOptions(Table):
+    axis: int = int32(0)
+    fused_activation_function: ActivationFunctionType = enum(1, ActivationFunctionType)
+
+
+class AddOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+    pot_scale_int16: bool = boolean(1, True, since=3)
+
+
+class L2NormOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+
+
+class LocalResponseNormalizationOptions(Table):
+    radius: int = int32(0)
+    bias: float = float32(1)
+    alpha: float = float32(2)
+    beta: float = float32(3)
+
+
+class LSTMOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+    cell_clip: float = float32(1)
+    proj_clip: float = float32(2)
+    kernel_type: LSTMKernelType = enum(3, LSTMKernelType, LSTMKernelType.FULL, since=2)
+    asymmetric_quantize_inputs: bool = boolean(4, since=4)
+
+
+class ResizeBilinearOptions(Table):
+    new_height: int = int32(0)
+    new_width: int = int32(1)
+    align_corners: bool = boolean(2)
+    half_pixel_centers: bool = boolean(3, since=3)
+
+
+class CallOptions(Table):
+    subgraph: int = uint32(0)
+
+
+class ReshapeOptions(Table):
+    new_shape: NDArray[np.int32] | None = vector(0, "int32")
+
+
+class SkipGramOptions(Table):
+    ngram_size: int = int32(0)
+    max_skip_size: int = int32(1)
+    include_all_ngrams: bool = boolean(2)
+
+
+class SpaceToDepthOptions(Table):
+    block_size: int = int32(0)
+
+
+class EmbeddingLookupSparseOptions(Table):
+    combiner: CombinerType = enum(0, CombinerType)
+
+
+class MulOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+
+
+class PadOptions(Table):
+    """No fields."""
+
+
+class GatherOptions(Table):
+    axis: int = int32(0)
+    batch_dims: int = int32(1, 0, since=5)
+
+
+class BatchToSpaceNDOptions(Table):
+    """No fields."""
+
+
+class SpaceToBatchNDOptions(Table):
+    """No fields."""
+
+
+class TransposeOptions(Table):
+    """No fields."""
+
+
+class ReducerOptions(Table):
+    keep_dims: bool = boolean(0)
+
+
+class SubOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+    pot_scale_int16: bool = boolean(1, True, since=5)
+
+
+class DivOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+
+
+class SqueezeOptions(Table):
+    squeeze_dims: NDArray[np.int32] | None = vector(0, "int32")
+
+
+class SequenceRNNOptions(Table):
+    time_major: bool = boolean(0)
+    fused_activation_function: ActivationFunctionType = enum(1, ActivationFunctionType)
+    asymmetric_quantize_inputs: bool = boolean(2, since=3)
+
+
+class StridedSliceOptions(Table):
+    begin_mask: int = int32(0)
+    end_mask: int = int32(1)
+    ellipsis_mask: int = int32(2)
+    new_axis_mask: int = int32(3)
+    shrink_axis_mask: int = int32(4)
+    offset: bool = boolean(5, since=8)
+
+
+class ExpOptions(Table):
+    """No fields."""
+
+
+class TopKV2Options(Table):
+    """No fields."""
+
+
+class SplitOptions(Table):
+    num_splits: int = int32(0)
+
+
+class LogSoftmaxOptions(Table):
+    """No fields."""
+
+
+class CastOptions(Table):
+    in_data_type: TensorType = enum(0, TensorType)
+    out_data_type: TensorType = enum(1, TensorType)
+
+
+class DequantizeOptions(Table):
+    """No fields."""
+
+
+class MaximumMinimumOptions(Table):
+    """No fields."""
+
+
+class ArgMaxOptions(Table):
+    output_type: TensorType = enum(0, TensorType)
+
+
+class LessOptions(Table):
+    """No fields."""
+
+
+class NegOptions(Table):
+    """No fields."""
+
+
+class PadV2Options(Table):
+    """No fields."""
+
+
+class GreaterOptions(Table):
+    """No fields."""
+
+
+class GreaterEqualOptions(Table):
+    """No fields."""
+
+
+class LessEqualOptions(Table):
+    """No fields."""
+
+
+class SelectOptions(Table):
+    """No fields."""
+
+
+class SliceOptions(Table):
+    """No fields."""
+
+
+class TransposeConvOptions(Table):
+    padding: Padding = enum(0, Padding)
+    stride_w: int = int32(1)
+    stride_h: int = int32(2)
+    fused_activation_function: ActivationFunctionType = enum(3, ActivationFunctionType, ActivationFunctionType.NONE, since=4)
+    quantized_bias_type: TensorType = enum(4, TensorType, since=5)
+
+
+class SparseToDenseOptions(Table):
+    validate_indices: bool = boolean(0)
+
+
+class TileOptions(Table):
+    """No fields."""
+
+
+class ExpandDimsOptions(Table):
+    """No fields."""
+
+
+class EqualOptions(Table):
+    """No fields."""
+
+
+class NotEqualOptions(Table):
+    """No fields."""
+
+
+class ShapeOptions(Table):
+    out_type: TensorType = enum(0, TensorType)
+
+
+class PowOptions(Table):
+    """No fields."""
+
+
+class ArgMinOptions(Table):
+    output_type: TensorType = enum(0, TensorType)
+
+
+class FakeQuantOptions(Table):
+    min: float = float32(0)
+    max: float = float32(1)
+    num_bits: int = int32(2)
+    narrow_range: bool = boolean(3, since=2)
+
+
+class PackOptions(Table):
+    values_count: int = int32(0)
+    axis: int = int32(1)
+
+
+class LogicalOrOptions(Table):
+    """No fields."""
+
+
+class OneHotOptions(Table):
+    axis: int = int32(0)
+
+
+class LogicalAndOptions(Table):
+    """No fields."""
+
+
+class LogicalNotOptions(Table):
+    """No fields."""
+
+
+class UnpackOptions(Table):
+    num: int = int32(0)
+    axis: int = int32(1)
+
+
+class FloorDivOptions(Table):
+    """No fields."""
+
+
+class SquareOptions(Table):
+    """No fields."""
+
+
+class ZerosLikeOptions(Table):
+    """No fields."""
+
+
+class FillOptions(Table):
+    """No fields."""
+
+
+class BidirectionalSequenceLSTMOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+    cell_clip: float = float32(1)
+    proj_clip: float = float32(2)
+    merge_outputs: bool = boolean(3)
+    time_major: bool = boolean(4, True, since=2)
+    asymmetric_quantize_inputs: bool = boolean(5, since=3)
+
+
+class BidirectionalSequenceRNNOptions(Table):
+    time_major: bool = boolean(0)
+    fused_activation_function: ActivationFunctionType = enum(1, ActivationFunctionType)
+    merge_outputs: bool = boolean(2)
+    asymmetric_quantize_inputs: bool = boolean(3, since=3)
+
+
+class UnidirectionalSequenceLSTMOptions(Table):
+    fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
+    cell_clip: float = float32(1)
+    proj_clip: float = float32(2)
+    time_major: bool = boolean(3)
+    asymmetric_quantize_inputs: bool = boolean(4, since=3)
+    diagonal_recurrent_tensors: bool = boolean(5, since=4)
+
+
+class FloorModOptions(Table):
+    """No fields."""
+
+
+class RangeOptions(Table):
+    """No fields."""
+
+
+class ResizeNearestNeighborOptions(Table):
+    align_corners: bool = boolean(0)
+    half_pixel_centers: bool = boolean(1, since=3)
+
+
+class LeakyReluOptions(Table):
+    alpha: float = float32(0)
+
+
+class SquaredDifferenceOptions(Table):
+    """No fields."""
+
+
+class MirrorPadOptions(Table):
+    mode: MirrorPadMode = enum(0, MirrorPadMode)
+
+
+class AbsOptions(Table):
+    """No fields."""
+
+
+class SplitVOptions(Table):
+    num_splits: int = int32(0)
+
+
+class UniqueOptions(Table):
+    idx_out_type: TensorType = enum(0, TensorType, TensorType.INT32)
+
+
+class ReverseV2Options(Table):
+    """No fields."""
+
+
+class AddNOptions(Table):
+    """No fields."""
+
+
+class GatherNdOptions(Table):
+    """No fields."""
+
+
+class CosOptions(Table):
+    """No fields."""
+
+
+class WhereOptions(Table):
+    """No fields."""
+
+
+class RankOptions(Table):
+    """No fields."""
+
+
+class ReverseSequenceOptions(Table):
+    seq_dim: int = int32(0)
+    batch_dim: int = int32(1, 0)
+
+
+class MatrixDiagOptions(Table):
+    """No fields."""
+
+
+class QuantizeOptions(Table):
+    """No fields."""
+
+
+class MatrixSetDiagOptions(Table):
+    """No fields."""
+
+
+class HardSwishOptions(Table):
+    """No fields."""
+
+
+class IfOptions(Table):
+    then_subgraph_index: int = int32(0)
+    else_subgraph_index: int = int32(1)
+
+
+class WhileOptions(Table):
+    cond_subgraph_index: int = int32(0)
+    body_subgraph_index: int = int32(1)
+
+
+class DepthToSpaceOptions(Table):
+    block_size: int = int32(0)
+
+
+class NonMaxSuppressionV4Options(Table):
+    """No fields."""
+
+
+class NonMaxSuppressionV5Options(Table):
+    """No fields."""
+
+
+class ScatterNdOptions(Table):
+    """No fields."""
+
+
+class SelectV2Options(Table):
+    """No fields."""
+
+
+class DensifyOptions(Table):
+    """No fields."""
+
+
+class SegmentSumOptions(Table):
+    """No fields."""
+
+
+class BatchMatMulOptions(Table):
+    adj_x: bool = boolean(0)
+    adj_y: bool = boolean(1)
+    asymmetric_quantize_inputs: bool = boolean(2, since=4)
+
+
+class CumsumOptions(Table):
+    exclusive: bool = boolean(0)
+    reverse: bool = boolean(1)
+
+
+class CallOnceOptions(Table):
+    init_subgraph_index: int = int32(0)
+
+
+class BroadcastToOptions(Table):
+    """No fields."""
+
+
+class Rfft2dOptions(Table):
+    """No fields."""
+
+
+class Conv3DOptions(Table):
+    padding: Padding = enum(0, Padding)
+    stride_d: int = int32(1)
+    stride_w: int = int32(2)
+    stride_h: int = int32(3)
+    fused_activation_function: ActivationFunctionType = enum(4, ActivationFunctionType)
+    dilation_d_factor: int = int32(5, 1)
+    dilation_w_factor: int = int32(6, 1)
+    dilation_h_factor: int = int32(7, 1)
+
+
+class HashtableOptions(Table):
+    table_id: int = int32(0)
+    key_dtype: TensorType = enum(1, TensorType)
+    value_dtype: TensorType = enum(2, TensorType)
+
+
+class HashtableFindOptions(Table):
+    """No fields."""
+
+
+class HashtableImportOptions(Table):
+    """No fields."""
+
+
+class HashtableSizeOptions(Table):
+    """No fields."""
+
+
+class VarHandleOptions(Table):
+    container: str | None = string(0)
+    shared_name: str | None = string(1)
+
+
+class ReadVariableOptions(Table):
+    """No fields."""
+
+
+class AssignVariableOptions(Table):
+    """No fields."""
+
+
+class RandomOptions(Table):
+    seed: int = int64(0)
+    seed2: int = int64(1)
+
+
+class BucketizeOptions(Table):
+    boundaries: NDArray[np.float32] | None = vector(0, "float32")
+
+
+class GeluOptions(Table):
+    approximate: bool = boolean(0)
+
+
+class DynamicUpdateSliceOptions(Table):
+    """No fields."""
+
+
+class UnsortedSegmentProdOptions(Table):
+    """No fields."""
+
+
+class UnsortedSegmentMaxOptions(Table):
+    """No fields."""
+
+
+class UnsortedSegmentMinOptions(Table):
+    """No fields."""
+
+
+class UnsortedSegmentSumOptions(Table):
+    """No fields."""
+
+
+class ATan2Options(Table):
+    """No fields."""
+
+
+class SignOptions(Table):
+    """No fields."""
+
+
+class BitcastOptions(Table):
+    """No fields."""
+
+
+class BitwiseXorOptions(Table):
+    """No fields."""
+
+
+class RightShiftOptions(Table):
+    """No fields."""
+
+
+#: Union BuiltinOptions: table class by member number.
+BuiltinOptions: dict[int, type[Table]] = {
+    1: Conv2DOptions,
+    2: DepthwiseConv2DOptions,
+    3: ConcatEmbeddingsOptions,
+    4: LSHProjectionOptions,
+    5: Pool2DOptions,
+    6: SVDFOptions,
+    7: RNNOptions,
+    8: FullyConnectedOptions,
+    9: SoftmaxOptions,
+    10: ConcatenationOptions,
+    11: AddOptions,
+    12: L2NormOptions,
+    13: LocalResponseNormalizationOptions,
+    14: LSTMOptions,
+    15: ResizeBilinearOptions,
+    16: CallOptions,
+    17: ReshapeOptions,
+    18: SkipGramOptions,
+    19: SpaceToDepthOptions,
+    20: EmbeddingLookupSparseOptions,
+    21: MulOptions,
+    22: PadOptions,
+    23: GatherOptions,
+    24: BatchToSpaceNDOptions,
+    25: SpaceToBatchNDOptions,
+    26: TransposeOptions,
+    27: ReducerOptions,
+    28: SubOptions,
+    29: DivOptions,
+    30: SqueezeOptions,
+    31: SequenceRNNOptions,
+    32: StridedSliceOptions,
+    33: ExpOptions,
+    34: TopKV2Options,
+    35: SplitOptions,
+    36: LogSoftmaxOptions,
+    37: CastOptions,
+    38: DequantizeOptions,
+    39: MaximumMinimumOptions,
+    40: ArgMaxOptions,
+    41: LessOptions,
+    42: NegOptions,
+    43: PadV2Options,
+    44: GreaterOptions,
+    45: GreaterEqualOptions,
+    46: LessEqualOptions,
+    47: SelectOptions,
+    48: SliceOptions,
+    49: TransposeConvOptions,
+    50: SparseToDenseOptions,
+    51: TileOptions,
+    52: ExpandDimsOptions,
+    53: EqualOptions,
+    54: NotEqualOptions,
+    55: ShapeOptions,
+    56: PowOptions,
+    57: ArgMinOptions,
+    58: FakeQuantOptions,
+    59: PackOptions,
+    60: LogicalOrOptions,
+    61: OneHotOptions,
+    62: LogicalAndOptions,
+    63: LogicalNotOptions,
+    64: UnpackOptions,
+    65: FloorDivOptions,
+    66: SquareOptions,
+    67: ZerosLikeOptions,
+    68: FillOptions,
+    69: BidirectionalSequenceLSTMOptions,
+    70: BidirectionalSequenceRNNOptions,
+    71: UnidirectionalSequenceLSTMOptions,
+    72: FloorModOptions,
+    73: RangeOptions,
+    74: ResizeNearestNeighborOptions,
+    75: LeakyReluOptions,
+    76: SquaredDifferenceOptions,
+    77: MirrorPadOptions,
+    78: AbsOptions,
+    79: SplitVOptions,
+    80: UniqueOptions,
+    81: ReverseV2Options,
+    82: AddNOptions,
+    83: GatherNdOptions,
+    84: CosOptions,
+    85: WhereOptions,
+    86: RankOptions,
+    87: ReverseSequenceOptions,
+    88: MatrixDiagOptions,
+    89: QuantizeOptions,
+    90: MatrixSetDiagOptions,
+    91: HardSwishOptions,
+    92: IfOptions,
+    93: WhileOptions,
+    94: DepthToSpaceOptions,
+    95: NonMaxSuppressionV4Options,
+    96: NonMaxSuppressionV5Options,
+    97: ScatterNdOptions,
+    98: SelectV2Options,
+    99: DensifyOptions,
+    100: SegmentSumOptions,
+    101: BatchMatMulOptions,
+    102: CumsumOptions,
+    103: CallOnceOptions,
+    104: BroadcastToOptions,
+    105: Rfft2dOptions,
+    106: Conv3DOptions,
+    107: HashtableOptions,
+    108: HashtableFindOptions,
+    109: HashtableImportOptions,
+    110: HashtableSizeOptions,
+    111: VarHandleOptions,
+    112: ReadVariableOptions,
+    113: AssignVariableOptions,
+    114: RandomOptions,
+    115: BucketizeOptions,
+    116: GeluOptions,
+    117: DynamicUpdateSliceOptions,
+    118: UnsortedSegmentProdOptions,
+    119: UnsortedSegmentMaxOptions,
+    120: UnsortedSegmentMinOptions,
+    121: UnsortedSegmentSumOptions,
+    122: ATan2Options,
+    123: SignOptions,
+    124: BitcastOptions,
+    125: BitwiseXorOptions,
+    126: RightShiftOptions,
+}

@@ -1,0 +1,237 @@
+"""Declare a FlatBuffers table once; decoding, checking and encoding follow from the declaration.
+
+A table is a class whose attributes are field specifiers, in the order of their FlatBuffers ids::
+
+    class Pool2DOptions(Table):
+        padding: Padding = enum(0, Padding)
+        stride_w: int = int32(1)
+
+An instance holds only what differs from the defaults; everything else reads as the class attribute. Vectors of
+numbers decode to read-only numpy views of the file, never to copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from flatbuffers import number_types as N
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:  # only type checkers read it, and Python 3.10 does not have it
+
+    def dataclass_transform(**_: Any) -> Any:
+        return lambda cls: cls
+
+__all__ = ["Field", "Table"]
+
+
+class Field:
+    """One field of a table.
+
+    Attributes:
+        id: slot of the field in the vtable (a union's value takes the slot after its hidden type).
+        kind: "scalar", "string", "table", "vector" (of scalars), "tables" (vector of tables) or "union".
+        flags: the flatbuffers number type of a scalar or of a vector's elements.
+        default: what an absent field reads as.
+        enum: the enumeration that a scalar's value belongs to, if any.
+        table: the table class of a table or a vector of tables.
+        members: a union's table classes by member number.
+        since: the first op version that knows the field.
+    """
+
+    __slots__ = ("default", "enum", "flags", "id", "kind", "members", "name", "since", "table")
+
+    def __init__(
+        self,
+        id: int,
+        kind: str,
+        *,
+        flags: Any = None,
+        default: Any = None,
+        enum: type[IntEnum] | None = None,
+        table: type[Table] | None = None,
+        members: Mapping[int, type[Table]] | None = None,
+        since: int = 1,
+    ) -> None:
+        self.id = id
+        self.kind = kind
+        self.flags = flags
+        self.default = default
+        self.enum = enum
+        self.table = table
+        self.members = members
+        self.since = since
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The little-endian numpy type of a vector's elements."""
+        return _DTYPES[self.flags]
+
+
+_DTYPES: Final = {
+    flags: np.dtype(code)
+    for flags, code in (
+        (N.BoolFlags, "?"),
+        (N.Int8Flags, "i1"),
+        (N.Uint8Flags, "u1"),
+        (N.Uint16Flags, "<u2"),
+        (N.Int32Flags, "<i4"),
+        (N.Uint32Flags, "<u4"),
+        (N.Int64Flags, "<i8"),
+        (N.Uint64Flags, "<u8"),
+        (N.Float32Flags, "<f4"),
+    )
+}
+
+
+# The functions below return Any so that `stride_w: int = int32(1)` type-checks: the class attribute that remains
+# after __init_subclass__ is the field's default, of the annotated type.
+
+
+def boolean(id: int, default: bool = False, *, since: int = 1) -> Any:
+    """A bool field."""
+    return Field(id, "scalar", flags=N.BoolFlags, default=default, since=since)
+
+
+def int8(id: int, default: int = 0, *, since: int = 1) -> Any:
+    """A byte field."""
+    return Field(id, "scalar", flags=N.Int8Flags, default=default, since=since)
+
+
+def int32(id: int, default: int = 0, *, since: int = 1) -> Any:
+    """An int field."""
+    return Field(id, "scalar", flags=N.Int32Flags, default=default, since=since)
+
+
+def uint32(id: int, default: int = 0, *, since: int = 1) -> Any:
+    """A uint field."""
+    return Field(id, "scalar", flags=N.Uint32Flags, default=default, since=since)
+
+
+def int64(id: int, default: int = 0, *, since: int = 1) -> Any:
+    """A long field."""
+    return Field(id, "scalar", flags=N.Int64Flags, default=default, since=since)
+
+
+def uint64(id: int, default: int = 0, *, since: int = 1) -> Any:
+    """A ulong field."""
+    return Field(id, "scalar", flags=N.Uint64Flags, default=default, since=since)
+
+
+def float32(id: int, default: float = 0.0, *, since: int = 1) -> Any:
+    """A float field."""
+    return Field(id, "scalar", flags=N.Float32Flags, default=default, since=since)
+
+
+_ENUM_FLAGS: Final = {"int8": N.Int8Flags, "int32": N.Int32Flags, "uint32": N.Uint32Flags}
+
+
+def enum(id: int, cls: type[IntEnum], default: int = 0, *, width: str = "int8", since: int = 1) -> Any:
+    """A field whose value is a member of `cls`; an unknown number stays a plain int, for the caller to refuse."""
+    return Field(id, "scalar", flags=_ENUM_FLAGS[width], default=cls(default), enum=cls, since=since)
+
+
+def string(id: int) -> Any:
+    """A UTF-8 string field; absent reads as None."""
+    return Field(id, "string")
+
+
+def table(id: int, cls: type[Table]) -> Any:
+    """A field that holds one table; absent reads as None."""
+    return Field(id, "table", table=cls)
+
+
+def tables(id: int, cls: type[Table]) -> Any:
+    """A vector of tables, decoded to a list; absent reads as None."""
+    return Field(id, "tables", table=cls)
+
+
+def union(id: int, members: Mapping[int, type[Table]]) -> Any:
+    """A union; `id` is the value's slot, the hidden type sits in the slot before. Absent reads as None."""
+    return Field(id, "union", members=members)
+
+
+def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: int = 1) -> Any:
+    """A vector of numbers, decoded to a numpy view; absent reads as None, which is not the same as empty.
+
+    Args:
+        element: "bool", "int8", "uint8", "uint16", "int32", "uint32", "int64" or "float32".
+    """
+    flags = {
+        "bool": N.BoolFlags,
+        "int8": N.Int8Flags,
+        "uint8": N.Uint8Flags,
+        "uint16": N.Uint16Flags,
+        "int32": N.Int32Flags,
+        "uint32": N.Uint32Flags,
+        "int64": N.Int64Flags,
+        "float32": N.Float32Flags,
+    }[element]
+    return Field(id, "vector", flags=flags, enum=enum, since=since)
+
+
+@dataclass_transform(
+    kw_only_default=True,
+    eq_default=True,
+    field_specifiers=(
+        boolean, int8, int32, uint32, int64, uint64, float32, enum, string, table, tables, union, vector,
+    ),
+)  # fmt: skip
+class Table:
+    """Base of all tables: keyword construction, equality by value, a repr that shows what is set."""
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        declared = sorted((v for v in vars(cls).values() if isinstance(v, Field)), key=lambda field: field.id)
+        cls.fields = tuple(declared)
+        for field in declared:
+            setattr(cls, field.name, field.default)
+
+    def __init__(self, **values: Any) -> None:
+        for name, value in values.items():
+            if not hasattr(type(self), name) or name == "fields":
+                raise TypeError(f"{type(self).__name__} has no field {name!r}")
+            setattr(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(_same(getattr(self, field.name), getattr(other, field.name)) for field in self.fields)
+
+    __hash__ = None  # type: ignore[assignment]  # tables are mutable
+
+    def __repr__(self) -> str:
+        shown = (f"{f.name}={_short(getattr(self, f.name))}" for f in self.fields if f.name in self.__dict__)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        if a is None or b is None:
+            return False
+        a, b = np.asarray(a), np.asarray(b)
+        return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f" and b.dtype.kind == "f"))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b))
+    return bool(a == b)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, np.ndarray):
+        return str(value.tolist()) if value.size <= 16 else f"<{value.size} x {value.dtype}>"
+    if isinstance(value, list) and len(value) > 4:
+        return f"<{len(value)} x {type(value[0]).__name__}>"
+    return repr(value)

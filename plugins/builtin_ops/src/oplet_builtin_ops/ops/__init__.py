@@ -1,0 +1,1 @@
+"""One module an operator, named like it in lower case."""
