@@ -1,0 +1,181 @@
+"""The fixed-point arithmetic that every quantized kernel shares: part of the format, bit for bit.
+
+A real factor is kept as `multiplier * 2 ** (shift - 31)` with a 31-bit multiplier. Products are rounded twice, first to
+the nearest (halves up) after the doubling high multiplication, then to the nearest (halves away from zero) at the right
+shift. Numerics: tflite/kernels/internal/quantization_util.cc, tflite/kernels/internal/common.cc and gemmlowp's
+fixedpoint.h.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from oplet import Tensor, TensorType, ensure
+from oplet.schema.enums import ActivationFunctionType
+
+__all__ = [
+    "activation_range",
+    "apply_activation",
+    "clip",
+    "ensure_scale",
+    "float_activation_range",
+    "multiply_by_quantized_multiplier",
+    "multiply_by_quantized_multiplier_int64",
+    "quantize_multiplier",
+    "quantize_multipliers",
+    "quantized_range",
+    "rounding_divide_by_pot",
+    "saturating_rounding_doubling_high_mul",
+]
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+#: The ufunc behind `np.clip`, which costs a quarter of it on small arrays; its home moved with numpy 2.
+clip: Final[Any] = (np._core if hasattr(np, "_core") else np.core).umath.clip
+
+_RANGES: Final = {
+    TensorType.UINT8: (0, 255),
+    TensorType.INT8: (-128, 127),
+    TensorType.INT16: (-32768, 32767),
+    TensorType.INT32: (-(2**31), 2**31 - 1),
+}
+
+_ACTIVATIONS: Final = {
+    ActivationFunctionType.RELU: (0.0, math.inf),
+    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
+    ActivationFunctionType.RELU6: (0.0, 6.0),
+}
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """A real factor as (31-bit multiplier, shift); factors below 2**-32 become zero, as in QuantizeMultiplier."""
+    multipliers, shifts = quantize_multipliers([real])
+    return int(multipliers[0]), int(shifts[0])
+
+
+def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
+    """`quantize_multiplier` of every factor, as two arrays.
+
+    Raises:
+        EnsureError: a factor is infinite or not a number.
+    """
+    values = np.asarray(reals, np.float64)
+    ensure(np.isfinite(values).all(), f"a scale ratio is {values[~np.isfinite(values)][:1]}; scales must be finite and not zero.")
+    fractions, shifts = np.frexp(values)
+    fixed = np.copysign(np.floor(np.abs(fractions) * 2.0**31 + 0.5), fractions).astype(np.int64)
+    shifts = shifts.astype(np.int64)
+    carried = np.abs(fixed) == 1 << 31
+    fixed[carried] //= 2
+    shifts[carried] += 1
+    flushed = (shifts < -31) | (fixed == 0)
+    fixed[flushed] = 0
+    shifts[flushed] = 0
+    return fixed.astype(np.int32), shifts
+
+
+def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike) -> Int32s:
+    """The high half of 2ab, rounded to nearest (halves up); -2**31 times itself saturates."""
+    product = np.multiply(a, b, dtype=np.int64)
+    product += 1 << 30
+    product >>= 31
+    return np.asarray(np.minimum(product, 2**31 - 1), np.int32)
+
+
+def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> NDArray[Any]:
+    """x / 2**exponent, rounded to nearest (halves away from zero); of the integer type of x."""
+    x = np.asarray(x)
+    wide = x.astype(np.int64)
+    exponent = np.asarray(exponent, np.int64)
+    half = (np.int64(1) << exponent) >> 1
+    # At exponent 0 there is no half, and the sign must not matter either.
+    wide += half - ((wide < 0) & (half > 0))
+    wide >>= exponent
+    return wide.astype(x.dtype)
+
+
+def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
+    """x * multiplier * 2**(shift - 31) with both roundings, for 32-bit x.
+
+    `multiplier` and `shift` are scalars or broadcast against x. As in LiteRT, a left shift may wrap around.
+    """
+    shift = np.asarray(shift, np.int64)
+    shifted: NDArray[Any] = np.asarray(x)
+    if (shift > 0).any():
+        shifted = (shifted.astype(np.int64) << np.clip(shift, 0, 32)).astype(np.int32)
+    high = saturating_rounding_doubling_high_mul(shifted, multiplier)
+    if (shift < 0).any():
+        return rounding_divide_by_pot(high, np.maximum(-shift, 0))
+    return high
+
+
+def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
+    """The form for 64-bit accumulators (|x| < 2**47): the multiplier is cut to 16 bits and there is one rounding."""
+    multiplier = np.asarray(multiplier, np.int64)
+    reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
+    total_shift = 15 - np.asarray(shift, np.int64)
+    result = np.multiply(x, reduced, dtype=np.int64)
+    result += np.int64(1) << (total_shift - 1)
+    result >>= total_shift
+    return result.astype(np.int32)
+
+
+def quantized_range(type: TensorType) -> tuple[int, int]:
+    """The smallest and largest value of a quantized type."""
+    ensure(type in _RANGES, f"{type.name} is not a quantized type.")
+    return _RANGES[type]
+
+
+def ensure_scale(tensor: Tensor) -> float:
+    """The scale of a tensor that is quantized as a whole, once it is known to be usable.
+
+    Raises:
+        EnsureError: it has no scale, or one that is zero, negative, infinite or not a number.
+    """
+    quantized = tensor.quantization is not None and len(tensor.quantization.scales) > 0
+    ensure(quantized, f"{tensor} needs a scale and has no quantization parameters.")
+    scale = tensor.scale
+    ensure(math.isfinite(scale) and scale > 0, f"{tensor} has scale {scale:g}; a scale must be finite and above zero.")
+    return scale
+
+
+def activation_range(activation: ActivationFunctionType, type: TensorType, scale: float, zero_point: int) -> tuple[int, int]:
+    """The clamp that a fused activation becomes on a quantized output: its own range cut to the type's.
+
+    Raises:
+        EnsureError: the scale is so small that a bound of the activation cannot be written as an int32.
+    """
+    lowest, highest = quantized_range(type)
+    if activation not in _ACTIVATIONS:
+        return lowest, highest
+
+    def quantize(bound: float) -> int:
+        # LiteRT divides in float32 and rounds halves away from zero.
+        with np.errstate(all="ignore"):
+            steps = float(np.float32(bound) / np.float32(scale))
+        ensure(abs(steps) < 2.0**31, f"the activation's bound {bound:g} is {steps:g} steps of scale {scale:g}, beyond int32.")
+        return zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
+
+    low, high = _ACTIVATIONS[activation]
+    return max(lowest, quantize(low)), highest if math.isinf(high) else min(highest, quantize(high))
+
+
+def float_activation_range(activation: ActivationFunctionType) -> tuple[np.float32, np.float32]:
+    """The clamp of a fused activation on floats; infinite where it has no bound. TANH and SIGN_BIT are no clamps."""
+    low, high = _ACTIVATIONS.get(activation, (-math.inf, math.inf))
+    return np.float32(low), np.float32(high)
+
+
+def apply_activation(array: NDArray[Any], activation: ActivationFunctionType) -> None:
+    """Apply a fused activation to floats, in place."""
+    if activation in _ACTIVATIONS:
+        low, high = _ACTIVATIONS[activation]
+        clip(array, array.dtype.type(low), array.dtype.type(high), array)
+    elif activation == ActivationFunctionType.TANH:
+        np.tanh(array, array)
+    elif activation == ActivationFunctionType.SIGN_BIT:
+        array[...] = np.signbit(array)
