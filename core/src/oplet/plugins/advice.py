@@ -1,0 +1,60 @@
+"""What to do when a model needs an op that nothing serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oplet.ops.resolver import Op, op_label
+from oplet.plugins.known import known_distribution
+from oplet.plugins.plugin import Plugin
+from oplet.plugins.selection import normalised
+
+__all__ = ["advice"]
+
+
+def advice(op: Op, plugins: Sequence[Plugin]) -> str:
+    """One line that names what could supply `op`, and the plugins that might have but did not load.
+
+    Args:
+        op: the op that nothing serves in the version that a model needs.
+        plugins: all plugins that were found; the ops of those that may load are registered.
+    """
+    package = known_distribution(op)
+    sentences = [_serving(op, plugins) or _installing(op, package, plugins)]
+    for plugin in plugins:
+        if normalised(package) in plugin.names:
+            continue  # already told
+        if plugin.state == "broken":
+            sentences.append(f"Plugin '{plugin.name}' of {plugin} may have brought it, but is broken: {plugin.error}.")
+        elif plugin.state == "blocked":
+            sentences.append(f"Plugin '{plugin.name}' of {plugin} may bring it, but is {plugin.error}.")
+    return " ".join(filter(None, sentences))
+
+
+def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
+    """Advice where the op is served, so that only its version can be the trouble."""
+    served = [(plugin, versions) for plugin in plugins if plugin.ops is not None and (versions := plugin.ops.versions(op))]
+    if not served:
+        return ""
+    who = " and ".join(f"{plugin} serves {op_label(op)} in {_range(versions)}" for plugin, versions in served)
+    packages = " ".join(dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution))
+    return f"{who}; a newer release may serve more: pip install --upgrade {packages}." if packages else f"{who}."
+
+
+def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
+    """Advice where no loaded plugin has the op in any version."""
+    label = op_label(op)
+    if not package:
+        return f"No package that brings {label} is known; register it with MutableOpResolver.add_custom or write a plugin."
+    plugin = next((p for p in plugins if normalised(package) in p.names), None)
+    if plugin is None:
+        return f"Install the package that brings {label}: pip install {package}."
+    if plugin.state == "broken":
+        return f"{plugin}, which brings {label}, is installed but broken: {plugin.error}; {plugin.remedy()}."
+    if plugin.state == "blocked":
+        return f"{plugin}, which brings {label}, is installed but {plugin.error}."
+    return f"{plugin} is installed but does not bring {label}; a newer one may: pip install --upgrade {package}."
+
+
+def _range(versions: Sequence[int]) -> str:
+    return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"

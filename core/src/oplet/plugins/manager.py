@@ -1,0 +1,180 @@
+"""Finding plugins, switching them on and off, and handing out what they bring."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from oplet.ops.resolver import Op, op_key
+from oplet.plugins.advice import advice
+from oplet.plugins.merge import MergedResolver, Source
+from oplet.plugins.plugin import API_VERSION, Plugin, PluginInfo, logger
+from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, normalised
+from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from importlib_metadata import EntryPoint
+
+    from oplet.delegates.delegate import DelegateRegistry
+
+__all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager"]
+
+#: The entry-point group that plugins name themselves in.
+GROUP = "oplet"
+
+
+class PluginManager:
+    """The plugins of this Python environment, or of the entry points given.
+
+    Nothing is looked for until something is asked, and no plugin is imported before `resolver`, `registry` or
+    `plugins` need it. A plugin that fails is reported in one line of warning and the others work.
+
+    Args:
+        load: the only plugins that may load, by the name of the plugin or of its distribution; None for what
+            the environment variable OPLET_PLUGINS says (unset: all; empty: none; else a comma list).
+        block: plugins that may not load, besides those that OPLET_DISABLE_PLUGINS names.
+        entry_points: the plugins, in place of those installed.
+
+    Example:
+        >>> from oplet import PluginManager
+        >>> PluginManager(load=[]).resolver().find_op("Atan", 1) is None
+        True
+    """
+
+    def __init__(
+        self,
+        load: str | Iterable[str] | None = None,
+        block: str | Iterable[str] = (),
+        entry_points: Iterable[EntryPoint] | None = None,
+    ) -> None:
+        self._switches = Switches.read(load, block, os.environ)
+        self._preference = Preference.read(os.environ.get(PREFER_VARIABLE))
+        self._entry_points = None if entry_points is None else tuple(entry_points)
+        # Interpreters may be made in several threads at once; reentrant, as a plugin may ask while it registers.
+        self._lock = threading.RLock()
+        self._resolvers: dict[Preference, MergedResolver] = {}
+        self._registry: DelegateRegistry | None = None
+
+    def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | None = None) -> MergedResolver:
+        """All ops of all plugins: a plugin's kernel goes before a builtin one.
+
+        Args:
+            prefer: which plugin to take where several could serve: names of plugins or distributions, the most
+                preferred first, or a mapping of op names to such names. It goes before the environment variable
+                OPLET_PREFER ("oplet-a,Atan=oplet-b").
+
+        Raises:
+            PluginError: `prefer` is none of these.
+        """
+        preference = Preference.read(prefer).before(self._preference)
+        with self._lock:
+            found = self._resolvers.get(preference)
+            if found is None:
+                sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
+                found = self._resolvers[preference] = MergedResolver(sources, preference)
+            return found
+
+    def registry(self) -> DelegateRegistry:
+        """All delegates of all plugins."""
+        with self._lock:
+            if self._registry is None:
+                self._registry = self._load_delegates()
+            return self._registry
+
+    def plugins(self, load: bool = True) -> list[PluginInfo]:
+        """What is installed, sorted by distribution and name.
+
+        Args:
+            load: import the plugins to tell what each one brings; otherwise tell what is known so far.
+        """
+        with self._lock:
+            if load:
+                self._load_ops()
+                self.registry()
+            return [plugin.info() for plugin in self._found]
+
+    def broken(self) -> list[PluginInfo]:
+        """The plugins that failed so far."""
+        return [info for info in self.plugins(load=False) if info.state == "broken"]
+
+    def providers(self, op: BuiltinOperator | int | str) -> list[PluginInfo]:
+        """The plugins that serve an op in some version; a builtin may be given by its name."""
+        key = _op(op)
+        with self._lock:
+            return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
+
+    def advice(self, op: BuiltinOperator | int | str) -> str:
+        """What to install, upgrade or switch on for an op that nothing serves as a model needs it; one line.
+
+        Args:
+            op: a built-in operator's code or name, or a custom op's name.
+        """
+        key = _op(op)
+        with self._lock:
+            return advice(key, self._load_ops())
+
+    @functools.cached_property
+    def _found(self) -> list[Plugin]:
+        entry_points = self._entry_points
+        if entry_points is None:
+            import importlib_metadata
+
+            entry_points = tuple(importlib_metadata.entry_points(group=GROUP))
+        plugins = sorted(map(Plugin, entry_points), key=_position)
+        for plugin in plugins:
+            if refusal := self._switches.refusal(plugin.names):
+                plugin.block(refusal)
+        for name in self._switches.unknown(name for plugin in plugins for name in plugin.names):
+            logger.warning("%s names '%s', and no plugin is called so.", self._switches.load_source, name)
+        _note_namesakes(plugins)
+        return plugins
+
+    def _load_ops(self) -> list[Plugin]:
+        for plugin in self._found:
+            if plugin.state != "blocked":
+                plugin.load_ops()
+        return self._found
+
+    def _load_delegates(self) -> DelegateRegistry:
+        from oplet.delegates.delegate import DelegateRegistry
+
+        merged = DelegateRegistry()
+        for plugin in self._found:
+            if plugin.state != "blocked":
+                plugin.load_delegates()
+                if plugin.delegates is not None:
+                    merged.merge(plugin.delegates)
+        return merged
+
+
+@functools.cache
+def default_manager() -> PluginManager:
+    """The manager of what is installed, which interpreters use unless they are given another."""
+    return PluginManager()
+
+
+def _op(op: BuiltinOperator | int | str) -> Op:
+    """The key of an op, where messages call built-in operators by name."""
+    return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
+
+
+def _position(plugin: Plugin) -> tuple[str, str, str]:
+    return normalised(plugin.distribution), plugin.name, plugin.entry_point.value
+
+
+def _note_namesakes(plugins: Iterable[Plugin]) -> None:
+    """Tell of plugins that share a name: switches by that name mean all of them."""
+    by_name: dict[str, list[Plugin]] = {}
+    for plugin in plugins:
+        if plugin.state != "blocked":
+            by_name.setdefault(normalised(plugin.name), []).append(plugin)
+    for namesakes in by_name.values():
+        if len(namesakes) > 1:
+            who = " and ".join(map(str, namesakes))
+            note = f"the plugin name '{namesakes[0].name}' is used by {who}"
+            for plugin in namesakes:
+                plugin.notes.append(note)
+            logger.warning("%s; tell them apart by distribution, as in -p no:%s.", note.capitalize(), namesakes[-1].distribution)

@@ -1,0 +1,145 @@
+"""The resolver that merges what the plugins bring: a plugin beats a builtin, two plugins need a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from oplet.errors import OpConflictError
+from oplet.ops.registration import Provenance, Registration
+from oplet.ops.resolver import Claim, MutableOpResolver, Op, OpResolver, op_key, op_label
+from oplet.plugins.selection import PREFER_VARIABLE, Preference
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["MergedResolver", "Source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one plugin brings.
+
+    Attributes:
+        names: the names that the plugin answers to.
+        rank: its tier; the higher goes before the lower.
+        resolver: its ops.
+    """
+
+    names: frozenset[str]
+    rank: int
+    resolver: MutableOpResolver
+
+
+@dataclass(frozen=True)
+class _Conflict(Claim):
+    """An entry for versions of an op that several plugins claim: loading it is the error that names them."""
+
+    error: str = ""
+
+    def load(self, version: int) -> Registration:
+        raise OpConflictError(self.error)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    claim: Claim | None
+    why: str
+
+
+class MergedResolver(OpResolver):
+    """Finds an op among the plugins; what it found, it remembers.
+
+    Args:
+        sources: the plugins, in the order in which messages name them.
+        preference: which to take where several could serve.
+    """
+
+    def __init__(self, sources: Sequence[Source], preference: Preference = Preference()) -> None:  # noqa: B008 (frozen)
+        self._sources = tuple(sources)
+        self._preference = preference
+        self._choices: dict[tuple[Op, int], _Choice] = {}
+        self._loaded: dict[tuple[Op, int], Registration] = {}
+
+    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+        """The registration that serves `op` in this version, or None.
+
+        Raises:
+            OpConflictError: several plugins claim it and nothing says which to take.
+            ResolverError: its kernel cannot be imported.
+        """
+        key = op_key(op), version
+        found = self._loaded.get(key)
+        if found is None and (claim := self._choose(*key).claim) is not None:
+            found = self._loaded[key] = claim.load(version)
+        return found
+
+    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+        return self._choose(op_key(op), version).why
+
+    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+        """The winning entries, cut into ranges of versions that one plugin serves."""
+        if op is not None:
+            return self._ranges(op_key(op))
+        ops = dict.fromkeys(claim.op for source in self._sources for claim in source.resolver.claims())
+        return (claim for each in ops for claim in self._ranges(each))
+
+    def _ranges(self, op: Op) -> Iterator[Claim]:
+        current: Claim | None = None
+        for version in sorted({v for source in self._sources for v in source.resolver.versions(op)}):
+            claim = self._choose(op, version).claim
+            if claim is None:
+                continue
+            claim = replace(claim, min_version=version, max_version=version)
+            if current is not None and replace(current, min_version=version, max_version=version) == claim:
+                current = replace(current, max_version=version)
+                continue
+            if current is not None:
+                yield current
+            current = claim
+        if current is not None:
+            yield current
+
+    def _choose(self, op: Op, version: int) -> _Choice:
+        key = op, version
+        choice = self._choices.get(key)
+        if choice is None:
+            choice = self._choices[key] = self._compare(op, version)
+        return choice
+
+    def _compare(self, op: Op, version: int) -> _Choice:
+        offers = [(source, claim) for source in self._sources if (claim := source.resolver.claim_of(op, version))]
+        if not offers:
+            return _Choice(None, self._absence(op))
+        best = next(
+            (named for name in self._preference.for_op(op_label(op)) if (named := [o for o in offers if name in o[0].names])),
+            None,
+        )
+        verb = "preferred over"
+        if best is None:
+            top = max(source.rank for source, _ in offers)
+            best = [offer for offer in offers if offer[0].rank == top]
+            verb = "overrides"
+        if len(best) > 1:
+            return _conflict(op, version, best)
+        [(source, claim)] = best
+        losers = [str(other.provenance) for of, other in offers if of is not source]
+        return _Choice(claim, f"{verb} {', '.join(losers)}" if losers else "only provider")
+
+    def _absence(self, op: Op) -> str:
+        served = [(s.resolver.provenance, s.resolver.versions(op)) for s in self._sources]
+        others = [f"{who} serves up to version {versions[-1]}" for who, versions in served if versions]
+        return ", ".join(others) or "nobody registered it"
+
+
+def _conflict(op: Op, version: int, offers: Sequence[tuple[Source, Claim]]) -> _Choice:
+    rivals = [claim.provenance for _, claim in offers]
+    names = " and ".join(map(str, rivals))
+    several_packages = len({r.distribution for r in rivals}) == len(rivals)
+    first = rivals[0].distribution if several_packages and rivals[0].distribution else rivals[0].plugin
+    if not several_packages:
+        names = " and ".join(f"plugin '{r.plugin}' of {r}" for r in rivals)
+    error = (
+        f"{op_label(op)} version {version} is claimed by {names}; choose with prefer=[{first!r}], with "
+        f"{PREFER_VARIABLE}={first} in the environment, or switch one off with -p no:{rivals[-1].plugin}."
+    )
+    claim = _Conflict(op, version, version, "", Provenance(plugin=f"conflict of {names}"), error)
+    return _Choice(claim, f"claimed by {names}: choose with prefer=")

@@ -1,0 +1,242 @@
+"""One plugin: where it comes from, loading it, and calling its hooks without trusting it."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from oplet.errors import PluginError
+from oplet.ops.registration import Provenance
+from oplet.ops.resolver import MutableOpResolver, op_label
+from oplet.plugins.selection import normalised
+
+if TYPE_CHECKING:
+    import pluggy
+    from importlib_metadata import EntryPoint
+
+    from oplet.delegates.delegate import DelegateRegistry
+
+__all__ = ["API_VERSION", "Plugin", "PluginInfo", "State", "api_range"]
+
+#: The version of the plugin contract (hooks, Registration, Context) that this oplet offers.
+API_VERSION = 1
+
+State = Literal["found", "loaded", "blocked", "broken"]
+
+logger = logging.getLogger("oplet.plugins")
+
+
+@dataclass(frozen=True)
+class PluginInfo:
+    """What `oplet plugins` tells of a plugin.
+
+    Attributes:
+        name: its entry point's name.
+        distribution: the pip package that it comes in.
+        version: that package's version.
+        module: what the entry point names.
+        api: the plugin API versions that it speaks, "" until it is imported.
+        tier: "builtin" or "plugin"; a plugin's op replaces a builtin's.
+        hooks: the hooks that it implements.
+        ops: the ops that it brings, each as (name, first version, last version).
+        delegates: the names of the delegates that it brings.
+        state: "found" (not imported yet), "loaded", "blocked" or "broken".
+        error: why it is blocked or broken.
+        notes: what else its author should know.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    module: str
+    api: str
+    tier: str
+    hooks: tuple[str, ...]
+    ops: tuple[tuple[str, int, int], ...]
+    delegates: tuple[str, ...]
+    state: State
+    error: str
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        ops = [{"op": op, "min_version": first, "max_version": last} for op, first, last in self.ops]
+        return {**asdict(self), "ops": ops}
+
+
+def api_range(declared: object) -> tuple[int, int]:
+    """First and last plugin API version of a declaration: 1, "1", "1-2", (1, 2), or None for the present one.
+
+    Raises:
+        PluginError: the declaration is none of these.
+    """
+    if declared is None:
+        return API_VERSION, API_VERSION
+    parts = declared.split("-") if isinstance(declared, str) else declared
+    parts = list(parts) if isinstance(parts, tuple | list) else [parts]
+    try:
+        versions = [int(part) for part in parts if isinstance(part, int | str)]
+    except ValueError:
+        versions = []
+    if len(versions) not in (1, 2) or versions[0] > versions[-1]:
+        raise PluginError(f"OPLET_API is {declared!r}; write '{API_VERSION}', or a range such as '1-{API_VERSION + 1}'")
+    return versions[0], versions[-1]
+
+
+class Plugin:
+    """A plugin from discovery on; whatever its code raises ends up in `error`, and in one line of warning.
+
+    Args:
+        entry_point: its entry point.
+        refusal: why it may not load, "" if it may.
+    """
+
+    def __init__(self, entry_point: EntryPoint) -> None:
+        self.entry_point = entry_point
+        self.name = entry_point.name
+        self.distribution, self.version = _distribution(entry_point)
+        self.names = frozenset(filter(None, (normalised(self.name), normalised(self.distribution))))
+        self.provenance = Provenance(self.name, self.distribution, self.version, entry_point.module)
+        self.state: State = "found"
+        self.error = ""
+        self.notes: list[str] = []
+        self.tier = "plugin"
+        self.api = ""
+        self.hooks: tuple[str, ...] = ()
+        self.ops: MutableOpResolver | None = None
+        self.delegates: DelegateRegistry | None = None
+        self._manager: pluggy.PluginManager | None = None
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".rstrip() or f"plugin '{self.name}'"
+
+    @property
+    def rank(self) -> int:
+        """The higher goes before the lower."""
+        return 0 if self.tier == "builtin" else 1
+
+    def block(self, reason: str) -> None:
+        """Never import it."""
+        self.state, self.error = "blocked", reason
+
+    def load_ops(self) -> None:
+        """Import the plugin if need be and have it register its ops, once."""
+        if self.ops is None:
+            # A hook that fails half way leaves nothing behind.
+            resolver = MutableOpResolver(self.provenance)
+            self.ops = resolver if self._call("register_ops", resolver=resolver) else MutableOpResolver(self.provenance)
+
+    def load_delegates(self) -> None:
+        """Import the plugin if need be and have it register its delegates, once."""
+        if self.delegates is None:
+            from oplet.delegates.delegate import DelegateRegistry
+
+            registry = DelegateRegistry(self.provenance)
+            self.delegates = (
+                registry if self._call("register_delegates", registry=registry) else DelegateRegistry(self.provenance)
+            )
+
+    def fail(self, reason: str) -> None:
+        """Take the plugin for broken, and say so in one line."""
+        self.state = "broken"
+        self.error = f"{self.error}; {reason}" if self.error else reason
+        logger.warning("Plugin '%s' of %s is left out: %s; %s.", self.name, self, reason, self.remedy())
+
+    def remedy(self) -> str:
+        """The commands that may help when it is broken."""
+        if not self.distribution:
+            return f"mend the module '{self.entry_point.module}'"
+        return f"pip install --upgrade {self.distribution} may help, pip uninstall {self.distribution} removes it"
+
+    def info(self) -> PluginInfo:
+        """What is known of it now."""
+        ops = {op_label(c.op): c.op for c in self.ops.claims()} if self.ops else {}
+        return PluginInfo(
+            name=self.name,
+            distribution=self.distribution,
+            version=self.version,
+            module=self.entry_point.value,
+            api=self.api,
+            tier=self.tier,
+            hooks=self.hooks,
+            ops=tuple((label, v[0], v[-1]) for label, op in sorted(ops.items()) if self.ops and (v := self.ops.versions(op))),
+            delegates=tuple(entry.name for entry in self.delegates.entries()) if self.delegates else (),
+            state=self.state,
+            error=self.error,
+            notes=tuple(self.notes),
+        )
+
+    def _call(self, hook: str, **arguments: object) -> bool:
+        """Whether the hook ran to its end, or the plugin does not implement it."""
+        if self.state == "found":
+            self._import()
+        if self._manager is None:
+            return False
+        try:
+            getattr(self._manager.hook, hook)(**arguments)
+        except (Exception, SystemExit) as error:
+            self.fail(f"its hook {hook} raised {_one_line(error)}")
+            return False
+        return True
+
+    def _import(self) -> None:
+        import pluggy
+
+        from oplet.plugins import hookspecs
+
+        try:
+            target = self.entry_point.load()
+            first, last = api_range(getattr(target, "OPLET_API", None))
+            if not first <= API_VERSION <= last:
+                self._refuse_api(first, last)
+                return
+            # A pluggy manager of its own: nothing that another plugin does can reach this one.
+            manager = pluggy.PluginManager("oplet")
+            manager.add_hookspecs(hookspecs)
+            manager.register(target, self.name)
+            self.tier = "builtin" if getattr(target, "OPLET_TIER", "plugin") == "builtin" else "plugin"
+            self.hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(target) or ()))
+            self._note_unknown_hooks(manager)
+        except (Exception, SystemExit) as error:  # SystemExit: a script's module taken for a plugin
+            self.fail(_one_line(error))
+            return
+        self.api = str(first) if first == last else f"{first}-{last}"
+        self.state, self._manager = "loaded", manager
+
+    def _refuse_api(self, first: int, last: int) -> None:
+        self.api = str(first) if first == last else f"{first}-{last}"
+        if first > API_VERSION:
+            fix = "a newer oplet is needed: pip install --upgrade oplet"
+        else:
+            fix = "a newer version of the plugin is needed"
+        self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")
+
+    def _note_unknown_hooks(self, manager: pluggy.PluginManager) -> None:
+        known = [name for name in self.hooks if getattr(manager.hook, name).has_spec()]
+        every = [name for name, caller in vars(manager.hook).items() if not name.startswith("_") and caller.has_spec()]
+        for name in self.hooks:
+            optional = all(impl.optionalhook for impl in getattr(manager.hook, name).get_hookimpls())
+            if name in known or optional:
+                continue
+            close = difflib.get_close_matches(name, every, 1)
+            note = f"it implements the hook '{name}', which oplet does not have" + (f" (meant: '{close[0]}'?)" if close else "")
+            self.notes.append(note)
+            logger.warning("Plugin '%s' of %s: %s.", self.name, self, note)
+        self.hooks = tuple(known)
+
+
+def _distribution(entry_point: EntryPoint) -> tuple[str, str]:
+    """Name and version of the package; empty where its metadata is damaged."""
+    try:
+        dist = entry_point.dist
+        return (dist.name or "", dist.version or "") if dist is not None else ("", "")
+    except Exception:  # importlib_metadata raises various errors on damaged metadata
+        return "", ""
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    text = text if len(text) <= 300 else f"{text[:300]}..."
+    return text if isinstance(error, PluginError) else f"{type(error).__name__}: {text}" if text else type(error).__name__

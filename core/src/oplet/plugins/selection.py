@@ -1,0 +1,112 @@
+"""Which plugins are switched on, and which one is preferred where several could serve.
+
+A plugin answers to two names: its entry point's and its distribution's, both without regard to case and to the
+difference of "-", "_" and ".".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from oplet.errors import PluginError
+
+__all__ = ["DISABLE_VARIABLE", "LOAD_VARIABLE", "PREFER_VARIABLE", "Preference", "Switches", "normalised"]
+
+LOAD_VARIABLE = "OPLET_PLUGINS"
+DISABLE_VARIABLE = "OPLET_DISABLE_PLUGINS"
+PREFER_VARIABLE = "OPLET_PREFER"
+
+
+def normalised(name: str) -> str:
+    """The form of a distribution's or plugin's name that is compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    items = given.split(",") if isinstance(given, str) else given
+    return tuple(name for name in map(normalised, items) if name)
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Which plugins may load.
+
+    Attributes:
+        load: the names of the only ones that may, None for all.
+        load_source: who said so, for messages.
+        block: the names of those that may not, with who said so.
+    """
+
+    load: tuple[str, ...] | None
+    load_source: str
+    block: Mapping[str, str]
+
+    @classmethod
+    def read(cls, load: str | Iterable[str] | None, block: str | Iterable[str], environ: Mapping[str, str]) -> Switches:
+        """Switches from a manager's arguments and the environment; `load` goes before its variable, blocks add up."""
+        source = "load="
+        if load is None and LOAD_VARIABLE in environ:
+            load, source = environ[LOAD_VARIABLE], LOAD_VARIABLE
+        blocked = dict.fromkeys(_names(environ.get(DISABLE_VARIABLE, "")), DISABLE_VARIABLE)
+        blocked.update(dict.fromkeys(_names(block), "block="))
+        return cls(None if load is None else _names(load), source, blocked)
+
+    def refusal(self, names: Iterable[str]) -> str:
+        """Why the plugin that answers to `names` may not load, "" if it may."""
+        names = set(names)
+        for name, source in self.block.items():
+            if name in names:
+                return f"switched off by {source}{'' if source.endswith('=') else '='}{name}"
+        if self.load is not None and names.isdisjoint(self.load):
+            return f"not among the plugins that {self.load_source.rstrip('=')} names"
+        return ""
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """The names that should load and that no plugin in `names` answers to."""
+        known = set(names)
+        return [name for name in self.load or () if name not in known]
+
+
+@dataclass(frozen=True)
+class Preference:
+    """Which plugin to take where several could serve.
+
+    Attributes:
+        names: plugins, the most preferred first.
+        by_op: plugins for single ops, which go before `names`.
+    """
+
+    names: tuple[str, ...] = ()
+    by_op: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, given: str | Iterable[str] | Mapping[str, str] | None) -> Preference:
+        """A preference from names, from a mapping of ops to names, or from text: "oplet-a,Atan=oplet-b".
+
+        Raises:
+            PluginError: it is none of these.
+        """
+        if given is None:
+            return cls()
+        if isinstance(given, Mapping):
+            given = [f"{op}={name}" for op, name in given.items()]
+        names, by_op = [], []
+        for item in given.split(",") if isinstance(given, str) else given:
+            if not isinstance(item, str):
+                raise PluginError(f"prefer names plugins or distributions; {item!r} is a {type(item).__name__}.")
+            op, equals, name = item.rpartition("=")
+            if equals:
+                by_op.append((op.strip(), normalised(name)))
+            elif normalised(name):
+                names.append(normalised(name))
+        return cls(tuple(names), tuple(by_op))
+
+    def before(self, other: Preference) -> Preference:
+        """This preference, and the other where this one says nothing."""
+        return Preference(self.names + other.names, self.by_op + other.by_op)
+
+    def for_op(self, op: str) -> tuple[str, ...]:
+        """The names to try for an op, in order."""
+        return tuple(name for of, name in self.by_op if of == op) + self.names

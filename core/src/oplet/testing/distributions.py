@@ -1,0 +1,85 @@
+"""Installed packages for tests: real dist-info folders on sys.path, without pip."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib_metadata import EntryPoint
+
+__all__ = ["fake_distribution", "installed"]
+
+
+def fake_distribution(
+    site: Path,
+    name: str,
+    version: str = "1.0",
+    entry_points: Mapping[str, str] | None = None,
+    modules: Mapping[str, str] | None = None,
+    *,
+    group: str = "oplet",
+) -> Path:
+    """Lay out a package in the folder `site` as pip would have installed it.
+
+    Args:
+        site: the folder that stands for site-packages; made if need be.
+        name: the distribution's name.
+        version: its version.
+        entry_points: entry-point names and their values, of the group `group`.
+        modules: source texts by dotted module name; "a.b" makes the package "a" too.
+
+    Returns:
+        `site`, to be put on sys.path: see `installed`.
+
+    Example:
+        >>> site = getfixture("tmp_path")
+        >>> source = "from oplet import hookimpl, Registration"
+        >>> _ = fake_distribution(site, "oplet-twice", "1.0", {"twice": "oplet_twice"}, {"oplet_twice": source})
+        >>> with installed(site) as entry_points:
+        ...     [(entry.name, entry.dist.version) for entry in entry_points]
+        [('twice', '1.0')]
+    """
+    info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = [f"{key} = {value}" for key, value in (entry_points or {}).items()]
+    (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+    for module, source in (modules or {}).items():
+        *parents, last = module.split(".")
+        folder = site.joinpath(*parents)
+        folder.mkdir(parents=True, exist_ok=True)
+        for depth in range(len(parents)):
+            site.joinpath(*parents[: depth + 1], "__init__.py").touch()
+        (folder / f"{last}.py").write_text(textwrap.dedent(source))
+    return site
+
+
+@contextmanager
+def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
+    """Put folders on sys.path, give the entry points of group `oplet` in them, and undo all of it at the end.
+
+    Pass them as `PluginManager(entry_points=...)`, so that what is really installed stays out of the test.
+    """
+    import importlib_metadata
+
+    paths = [os.fspath(site) for site in sites]
+    before_path, before_modules = list(sys.path), set(sys.modules)
+    sys.path[:0] = paths
+    importlib.invalidate_caches()
+    try:
+        found = importlib_metadata.distributions(path=paths)
+        yield [entry for dist in found for entry in dist.entry_points if entry.group == "oplet"]
+    finally:
+        sys.path[:] = before_path
+        for name in set(sys.modules) - before_modules:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if any(file.startswith(path + os.sep) for path in paths):
+                del sys.modules[name]
+        importlib.invalidate_caches()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The custom operator Atan: the angle whose tangent is x, element by element.
+
+TensorFlow's converter writes `tf.math.atan` as this op when `allow_custom_ops` is set.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, MutableOpResolver, Node, Registration, TensorType, ensure, ensure_type, hookimpl
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Check the node and say what shape comes out; runs again whenever the input is resized."""
+    ensure(len(node.inputs) == 1 and node.has_input(0), f"Atan takes one input, this node has {len(node.inputs)}.")
+    ensure(len(node.outputs) == 1, f"Atan gives one output, this node has {len(node.outputs)}.")
+    x, y = node.inputs[0], node.outputs[0]
+    ensure_type(x, TensorType.FLOAT32, TensorType.FLOAT64)
+    ensure_type(y, x.type)
+    context.resize_tensor(y, x.shape)
+
+
+def invoke(context: Context, node: Node) -> None:
+    """Compute into the output's own array: nothing is allocated."""
+    np.arctan(node.inputs[0].data, out=node.outputs[0].data)
+
+
+#: `pure`: the output depends on the input alone, so nodes whose input is constant run once.
+ATAN = Registration(prepare=prepare, invoke=invoke, pure=True)
+
+
+@hookimpl
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Bring the op, under the name that models call it."""
+    resolver.add_custom("Atan", ATAN)
