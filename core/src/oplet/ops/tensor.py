@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import StateError
+from oplet.errors import ModelError, StateError
 from oplet.schema.enums import TensorType
 from oplet.schema.tables import SparsityParameters
 
-__all__ = ["Allocation", "Quantization", "Tensor", "numpy_dtype"]
+__all__ = ["Allocation", "Quantization", "Tensor", "numpy_dtype", "tensor_type"]
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -60,6 +60,33 @@ def numpy_dtype(type: TensorType) -> np.dtype[Any]:
 
         dtype = np.dtype(getattr(ml_dtypes, _ML_DTYPES[type]))
     return dtype
+
+
+#: Types that share a numpy dtype with another, or whose dtype needs ml_dtypes.
+_AMBIGUOUS = {
+    TensorType.INT4, TensorType.INT2, TensorType.UINT4, TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT,
+    TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2,
+}  # fmt: skip
+_TYPES = {numpy_dtype(t): t for t in TensorType if t not in _AMBIGUOUS}
+
+
+def tensor_type(dtype: Any) -> TensorType:
+    """The tensor type of a numpy dtype (or of a TensorType, which is returned as it is).
+
+    Raises:
+        ModelError: the format has no such type.
+    """
+    if isinstance(dtype, TensorType):
+        return dtype
+    dtype = np.dtype(dtype)
+    if dtype.kind in "OSU":
+        return TensorType.STRING
+    found = _TYPES.get(dtype)
+    if found is None:
+        if dtype.name.upper() in TensorType.__members__:  # bfloat16 and the 8-bit floats of ml_dtypes
+            return TensorType[dtype.name.upper()]
+        raise ModelError(f"The format has no tensor type for numpy's {dtype}.")
+    return found
 
 
 class Allocation(Enum):

@@ -1,0 +1,57 @@
+"""Files in memory: mapped once, shared by everyone who has the same file open."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+import weakref
+from pathlib import Path
+
+from oplet.errors import ModelError
+
+__all__ = ["MappedFile", "map_file"]
+
+
+class MappedFile:
+    """A read-only mapping of a file; the pages belong to the operating system's cache.
+
+    Attributes:
+        path: the file.
+        view: its bytes.
+    """
+
+    __slots__ = ("__weakref__", "path", "view")
+
+    def __init__(self, path: Path, view: memoryview) -> None:
+        self.path = path
+        self.view = view
+
+
+_open: weakref.WeakValueDictionary[tuple[int, int, int, int], MappedFile] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def map_file(path: str | os.PathLike[str]) -> MappedFile:
+    """Map a file, or return the mapping that someone already has of the same, unchanged file.
+
+    Raises:
+        ModelError: the file cannot be opened or is empty.
+    """
+    file_path = Path(os.fspath(path))
+    try:
+        with file_path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+            with _lock:
+                mapped = _open.get(key)
+                if mapped is None:
+                    if not status.st_size:
+                        raise ModelError(f"Could not open '{path}'. The model allocation is null/empty: the file is empty (0 bytes).")
+                    view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                    mapped = _open[key] = MappedFile(file_path, view)
+            return mapped
+    except OSError as error:
+        raise ModelError(
+            f"Could not open '{path}'. The model allocation is null/empty: {error.strerror or error}; check the path."
+        ) from error

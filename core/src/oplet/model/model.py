@@ -1,0 +1,218 @@
+"""A model file: opened by mapping, its constants read where they lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import ModelError
+from oplet.model.mapping import MappedFile, map_file
+from oplet.schema import tables
+from oplet.schema.decode import decode
+from oplet.schema.encode import encode
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["SCHEMA_VERSION", "Model", "operator_code"]
+
+Bytes = NDArray[np.uint8]
+
+#: The only version of the schema that runtimes read.
+SCHEMA_VERSION = 3
+_IDENTIFIER = b"TFL3"
+_MINIMUM_SIZE = 8
+
+#: What else people hand in: how the file begins, and what to say.
+_LOOKALIKES: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "a zip archive; a Keras .keras file or an archive must be converted or unpacked first"),
+    (b"version https://git-lfs", "a Git LFS pointer; run 'git lfs pull' to get the file itself"),
+    (b"<!DOCTYPE", "an HTML page; the download went to a web page, not to the file"),
+    (b"<html", "an HTML page; the download went to a web page, not to the file"),
+    (b"\x89HDF\r\n", "an HDF5 (Keras .h5) file; convert it with TensorFlow's converter"),
+    (b"\x08\x01\x12", "a TensorFlow SavedModel protobuf; convert it with TensorFlow's converter"),
+    (b"\x1f\x8b", "a gzip file; unpack it first"),
+)
+
+
+def operator_code(code: tables.OperatorCode) -> int:
+    """The built-in operator of an operator code: files before schema 3a have it in a field of one byte only."""
+    return max(int(code.builtin_code), int(code.deprecated_builtin_code))
+
+
+class Model:
+    """A decoded model with its constants.
+
+    Attributes:
+        root: the model's tables (`oplet.schema.tables.Model`).
+        name: what messages call it: the file's path, or "<bytes>".
+        path: the file, None when the model came as bytes.
+
+    Example:
+        >>> from oplet import Model
+        >>> model = Model.open("examples/digits/digits_int8.tflite")  # doctest: +SKIP
+        >>> [code.builtin_code.name for code in model.root.operator_codes]  # doctest: +SKIP
+    """
+
+    def __init__(self, root: tables.Model, data: memoryview = memoryview(b""), path: Path | None = None) -> None:
+        self.root = root
+        self.path = path
+        self.name = str(path) if path is not None else "<bytes>"
+        self._data = data
+        self._owner: Any = None  # keeps the mapping alive for as long as the model
+        self._external: dict[int, MappedFile] = {}
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Model:
+        """Map a file and decode its tables; the constants stay in the file until they are read.
+
+        Raises:
+            ModelError: the file cannot be opened or is not a .tflite model.
+        """
+        mapped = map_file(path)
+        root = _decode(mapped.view, f"'{path}'")
+        model = cls(root, mapped.view, Path(os.fspath(path)))
+        model._owner = mapped
+        return model
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Model:
+        """Decode a model that is already in memory; constants are views of `data`.
+
+        Raises:
+            ModelError: the bytes are not a .tflite model.
+        """
+        view = memoryview(data).cast("B")
+        return cls(_decode(view, "the model's bytes"), view)
+
+    def to_bytes(self) -> bytes:
+        """Encode the model; constants that lie outside the FlatBuffer are written into it."""
+        root = self.root
+        moved = [b for b in root.buffers or [] if b.offset > 1]
+        if moved:
+            root = tables.Model(**root.__dict__)
+            root.buffers = [
+                tables.Buffer(data=self.buffer(i)) if b.offset > 1 else b for i, b in enumerate(self.root.buffers or [])
+            ]
+        return encode(root)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file."""
+        Path(os.fspath(path)).write_bytes(self.to_bytes())
+
+    def buffer(self, index: int) -> Bytes | None:
+        """The bytes of a buffer, as a read-only view; None if it holds nothing.
+
+        Raises:
+            ModelError: there is no such buffer, or it lies outside the file.
+        """
+        buffers = self.root.buffers or []
+        if not 0 <= index < len(buffers):
+            raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
+        buffer = buffers[index]
+        if buffer.offset > 1:  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
+            if buffer.offset + buffer.size > len(self._data):
+                raise ModelError(
+                    f"Constant buffer {index} specified an out of range offset. It takes {buffer.size} bytes at {buffer.offset}, "
+                    f"{self.name} has {len(self._data)}; the file is truncated."
+                )
+            return _view(self._data, buffer.offset, buffer.size) if buffer.size else None
+        return buffer.data if buffer.data is not None and buffer.data.size else None
+
+    def external_buffer(self, id: int) -> Bytes:
+        """The bytes of an external buffer, mapped from its group's file beside the model.
+
+        Raises:
+            ModelError: the buffer or group does not exist, or its file does not hold it.
+        """
+        found = next((b for b in self.root.external_buffers or [] if b.id == id), None)
+        groups = self.root.external_buffer_groups or []
+        if found is None or found.group >= len(groups):
+            raise ModelError(f"{self.name} refers to the external buffer {id}, which it does not declare.")
+        mapped = self._external.get(found.group)
+        if mapped is None:
+            mapped = self._external[found.group] = map_file(self._beside(groups[found.group].name or ""))
+        if found.offset + found.length > len(mapped.view):
+            raise ModelError(
+                f"External buffer {id} takes {found.length} bytes at {found.offset} of '{mapped.path}', "
+                f"which has {len(mapped.view)}; the file is truncated or belongs to another model."
+            )
+        return _view(mapped.view, found.offset, found.length)
+
+    def _beside(self, name: str) -> Path:
+        """Where an external file lies; a model may name files of its own folder only."""
+        if self.path is None:
+            raise ModelError(f"The model keeps constants in the file '{name}'; open it by path, not as bytes.")
+        folder = self.path.parent.resolve()
+        target = (folder / name).resolve()
+        if not name or folder not in target.parents:
+            raise ModelError(f"{self.name} refers to the external file '{name}', which is not inside its own folder.")
+        return target
+
+    def tensor_bytes(self, tensor: tables.Tensor) -> Bytes | None:
+        """The constant data of a tensor, as a view; None if it has none."""
+        if tensor.external_buffer:
+            return self.external_buffer(tensor.external_buffer)
+        return self.buffer(tensor.buffer) if tensor.buffer else None
+
+    def custom_options(self, operator: tables.Operator) -> bytes:
+        """The custom options of a node, wherever they lie; empty if it has none.
+
+        Raises:
+            ModelError: they lie outside the file.
+        """
+        offset, size = operator.large_custom_options_offset, operator.large_custom_options_size
+        if offset > 1:
+            if offset + size > len(self._data):
+                raise ModelError(
+                    f"Custom Option Offset for opcode_index {operator.opcode_index} is out of bound: {size} bytes at {offset}, "
+                    f"{self.name} has {len(self._data)}."
+                )
+            return bytes(self._data[offset : offset + size])
+        return operator.custom_options.tobytes() if operator.custom_options is not None else b""
+
+    def op_of(self, operator: tables.Operator) -> tuple[BuiltinOperator, str, int]:
+        """A node's built-in operator (CUSTOM for custom ops), its name and its version."""
+        code = (self.root.operator_codes or [])[operator.opcode_index]
+        op = BuiltinOperator(operator_code(code))
+        return op, (code.custom_code or "") if op is BuiltinOperator.CUSTOM else op.name, code.version
+
+    def metadata(self, name: str) -> Bytes | None:
+        """The bytes of a metadata entry, None if the model has none of that name."""
+        for entry in self.root.metadata or []:
+            if entry.name == name:
+                return self.buffer(entry.buffer)
+        return None
+
+
+def _view(data: memoryview, offset: int, size: int) -> Bytes:
+    array = np.frombuffer(data, np.uint8, size, offset)
+    array.flags.writeable = False
+    return array
+
+
+def _decode(view: memoryview, where: str) -> tables.Model:
+    """Check what kind of file it is before its offsets are followed."""
+    head = bytes(view[:32])
+    if len(view) < _MINIMUM_SIZE:
+        raise ModelError(
+            f"Model provided must have at least 7 bytes to hold identifier. {where[0].upper()}{where[1:]} has {len(view)}, "
+            f"so The model is not a valid Flatbuffer buffer; fetch it again."
+        )
+    if head[4:8] != _IDENTIFIER:
+        kind = next((words for start, words in _LOOKALIKES if head.startswith(start)), None)
+        looks = f" It looks like {kind}." if kind else " It is another kind of file, or damaged."
+        found = head[4:8].decode("ascii", "replace").encode("ascii", "backslashreplace").decode()
+        found = "".join(c if c.isprintable() else "?" for c in found)
+        raise ModelError(
+            f"The model is not a valid Flatbuffer buffer: Model provided has model identifier '{found}', should be 'TFL3' in {where}.{looks}"
+        )
+    root = decode(tables.Model, view, where)
+    if root.version != SCHEMA_VERSION:
+        raise ModelError(
+            f"Model provided is schema version {root.version} not equal to supported version {SCHEMA_VERSION}. "
+            f"Convert {where} again with a current converter."
+        )
+    return root

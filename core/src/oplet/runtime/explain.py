@@ -1,0 +1,65 @@
+"""Who serves each node, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from oplet.ops.resolver import OpResolver
+from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["NodeReport", "explain_nodes"]
+
+
+class NodeReport(NamedTuple):
+    """Where one node's kernel comes from.
+
+    Attributes:
+        subgraph: the subgraph's index.
+        node: the node's index in it.
+        op: the op's name.
+        version: the version that the model asks for.
+        distribution: the pip package that serves it; "" for the application's own or for nobody.
+        distribution_version: that package's version.
+        plugin: the plugin's name, "application" for the application's own, "" for nobody.
+        why: why this registration and no other.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    version: int
+    distribution: str
+    distribution_version: str
+    plugin: str
+    why: str
+
+
+def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver) -> list[NodeReport]:
+    """A report for each node of the execution plans, in order."""
+    reports = []
+    for subgraph in subgraphs:
+        for index in subgraph.execution_plan:
+            node = subgraph.nodes[index]
+            registration = node.registration
+            if node.op is BuiltinOperator.DELEGATE:
+                why = "claimed by the delegate"
+            else:
+                why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
+            origin = None if registration is None else registration.provenance
+            reports.append(
+                NodeReport(
+                    subgraph.index,
+                    node.index,
+                    node.op_name,
+                    node.version,
+                    origin.distribution if origin else "",
+                    origin.version if origin else "",
+                    origin.plugin if origin else "",
+                    why,
+                )
+            )
+    return reports

@@ -1,0 +1,464 @@
+"""The interpreter: LiteRT's Python API, and what LiteRT's does not have.
+
+Source of names, dictionaries and messages: tflite/python/interpreter.py and interpreter_wrapper.cc of google-ai-edge/LiteRT.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import ModelError, OpletError, SignatureError, StateError, TensorError, ViewError
+from oplet.model.model import Model
+from oplet.model.verify import verify
+from oplet.ops.resolver import ChainOpResolver, MutableOpResolver, OpResolver
+from oplet.ops.tensor import Tensor
+from oplet.runtime.details import node_details, tensor_details
+from oplet.runtime.explain import NodeReport, explain_nodes
+from oplet.runtime.profiler import Profiler
+from oplet.runtime.resolve import check_resolved, resolve_nodes
+from oplet.runtime.session import Session
+from oplet.runtime.signature import SignatureRunner
+from oplet.runtime.subgraph import Subgraph
+from oplet.runtime.values import as_tensor_value
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner"]
+
+_VIEW_ALIVE = """There is at least 1 reference to internal data
+      in the interpreter in the form of a numpy array or slice. Be sure to
+      only hold the function returned from tensor() if you are using raw
+      data access."""
+
+
+class OpResolverType(Enum):
+    """LiteRT's choice of kernel sets. oplet has one set, so that each of these runs the same kernels."""
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+class Interpreter:
+    """Runs a .tflite model; a drop-in for `ai_edge_litert.interpreter.Interpreter` and `tf.lite.Interpreter`.
+
+    Args:
+        model_path: the model's file, which is memory-mapped.
+        model_content: the model's bytes, in place of a file.
+        experimental_delegates: delegates to apply, in order; what `load_delegate` returns.
+        num_threads: threads that kernels may use, at least 1.
+        experimental_op_resolver_type: accepted for compatibility; see `OpResolverType`.
+        experimental_preserve_all_tensors: keep every intermediate tensor's value readable after `invoke`.
+        experimental_disable_delegate_clustering: keep the original order of nodes when partitions are cut.
+        experimental_default_delegate_latest_features: accepted for compatibility; there is no default delegate.
+        experimental_compress_quantization_zero_points: accepted for compatibility.
+        experimental_disable_delegate_node_fusion: one partition per claimed node.
+        experimental_force_delegate_node_profiling: accepted for compatibility; delegate nodes are always profiled.
+        op_resolver: the application's own registrations; they go before what plugins bring.
+        plugins: the plugins to use: a PluginManager, or names of distributions or plugins; all installed ones by default.
+        prefer: which package wins where two claim one op: names, best first, or a mapping from op to name.
+        profiler: takes an event per node run.
+
+    Raises:
+        ModelError: the file cannot be read or is not a valid model (a ValueError).
+        OpNotFoundError: a built-in operator has no kernel; OpVersionError: not in the model's version (ValueErrors).
+
+    Example:
+        >>> from oplet import Interpreter
+        >>> interpreter = Interpreter(model_path="model.tflite")  # doctest: +SKIP
+        >>> interpreter.allocate_tensors()  # doctest: +SKIP
+        >>> interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)  # doctest: +SKIP
+        >>> interpreter.invoke()  # doctest: +SKIP
+        >>> interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Sequence[Delegate] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        experimental_preserve_all_tensors: bool = False,
+        experimental_disable_delegate_clustering: bool = False,
+        experimental_default_delegate_latest_features: bool = False,
+        experimental_compress_quantization_zero_points: bool = False,
+        experimental_disable_delegate_node_fusion: bool = False,
+        experimental_force_delegate_node_profiling: bool = False,
+        *,
+        op_resolver: OpResolver | None = None,
+        plugins: PluginManager | Sequence[str] | None = None,
+        prefer: Sequence[str] | Mapping[str, str] | None = None,
+        profiler: Profiler | None = None,
+    ) -> None:
+        self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
+        self._views: list[weakref.ref[NDArray[Any]]] = []
+        self._delegates: list[Delegate] = []
+        if not isinstance(experimental_op_resolver_type, Enum) or experimental_op_resolver_type.name not in OpResolverType.__members__:
+            raise TensorError(f"Unrecognized passed in op resolver type: {experimental_op_resolver_type}")
+        if num_threads is not None:
+            if not isinstance(num_threads, int):
+                raise TensorError("type of num_threads should be int")
+            if num_threads < 1:
+                raise TensorError("num_threads should >= 1")
+        self._experimental_compress_quantization_zero_points = experimental_compress_quantization_zero_points
+        self._cluster = not experimental_disable_delegate_clustering
+        self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
+        self._model = _open(model_path, model_content)
+        verify(self._model)
+        self._manager = _manager(plugins)
+        resolver = self._manager.resolver(prefer)
+        if op_resolver is not None:
+            resolver = ChainOpResolver([op_resolver, resolver])
+        self._session = Session(
+            self._model,
+            resolver,
+            num_threads=num_threads or 1,
+            preserve_all_tensors=experimental_preserve_all_tensors,
+            profiler=profiler,
+        )
+        self._load_subgraphs()
+        for delegate in experimental_delegates or ():
+            self.modify_graph_with_delegate(delegate)
+
+    def _load_subgraphs(self) -> None:
+        session = self._session
+        for index, table in enumerate(self._model.root.subgraphs or []):
+            self._subgraphs.append(Subgraph(session, index, table))
+        session.subgraphs = self._subgraphs
+        nodes = [node for subgraph in self._subgraphs for node in subgraph.nodes]
+        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
+        try:
+            for subgraph in self._subgraphs:
+                subgraph.initialize(subgraph.nodes)
+        except OpletError:
+            self.close()
+            raise
+
+    # Running -------------------------------------------------------------------------------------------------
+
+    def allocate_tensors(self) -> None:
+        """Prepare the graph for the inputs' shapes and give every tensor its memory. Call it before `invoke`.
+
+        Raises:
+            UnresolvedOpError: the model has custom ops that no package serves (a RuntimeError).
+            PrepareError: a kernel refuses its node (a RuntimeError).
+            ViewError: a numpy view of a tensor is still alive (a RuntimeError).
+        """
+        self._ensure_safe()
+        self._allocate(0)
+
+    def _allocate(self, subgraph_index: int) -> None:
+        subgraph = self._subgraph(subgraph_index)
+        if not subgraph.ready:
+            nodes = [s.nodes[i] for s in self._subgraphs for i in s.execution_plan]
+            check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
+            subgraph.allocate()
+
+    def invoke(self) -> None:
+        """Run the model on the inputs that were set.
+
+        Raises:
+            StateError: `allocate_tensors` was not called (a RuntimeError).
+            InvokeError: a kernel failed (a RuntimeError).
+            ViewError: a numpy view of a tensor is still alive (a RuntimeError).
+        """
+        self._ensure_safe()
+        self._subgraphs[0].invoke()
+
+    def _invoke(self, subgraph_index: int) -> None:
+        self._subgraph(subgraph_index).invoke()
+
+    def reset_all_variables(self) -> None:
+        """Set all variable tensors to zero."""
+        for subgraph in self._subgraphs:
+            subgraph.reset_variables()
+
+    def close(self) -> None:
+        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected."""
+        for subgraph in self._subgraphs:
+            subgraph.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception as error:  # a destructor has nobody to raise to
+            import warnings
+
+            warnings.warn(str(error), ResourceWarning, stacklevel=1)
+
+    # Tensors -------------------------------------------------------------------------------------------------
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        """Copy `value` into a tensor.
+
+        Args:
+            tensor_index: the 'index' of its details.
+            value: an array of exactly the tensor's dtype and shape; for string tensors an array of bytes or str.
+
+        Raises:
+            TensorError: the index, dtype or shape is wrong, or the tensor has no memory yet (a ValueError).
+        """
+        self._set(tensor_index, value, 0)
+
+    def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
+        tensor = self._tensor(tensor_index, subgraph_index)
+        array = as_tensor_value(tensor, value)
+        if not tensor.has_data:
+            raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
+        if tensor.is_constant:
+            raise TensorError(f"Cannot set tensor: {tensor} is a constant.")
+        np.copyto(tensor.data, array)
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
+        """A copy of a tensor's value.
+
+        Raises:
+            TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
+                another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
+        """
+        tensor = self._readable(tensor_index, subgraph_index)
+        if not self._subgraphs[subgraph_index].still_holds(tensor):
+            raise TensorError(
+                f"The memory of {tensor} was given to another tensor after the last node that reads it. "
+                "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
+            )
+        return np.array(tensor.data)
+
+    def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
+        """A function that returns a view of a tensor's memory. Hold the function, not the views.
+
+        While a view is alive, `allocate_tensors`, `invoke` and `resize_tensor_input` refuse to run.
+        """
+        return lambda: self._view(tensor_index)
+
+    def _view(self, tensor_index: int) -> NDArray[Any]:
+        data = self._readable(tensor_index, 0).data
+        if data.dtype.hasobject or not data.size:
+            view = data.view()
+        else:
+            # A base that is no array keeps numpy from skipping the view in the chain of owners: its slices hold it.
+            view = np.frombuffer(memoryview(data.reshape(-1).view(np.uint8)), data.dtype).reshape(data.shape)
+        self._views = [alive for alive in self._views if alive() is not None]
+        self._views.append(weakref.ref(view))
+        return view
+
+    def _safe_to_run(self) -> bool:
+        """Whether no numpy view of a tensor is alive."""
+        return all(alive() is None for alive in self._views)
+
+    def _ensure_safe(self) -> None:
+        if self._views:
+            if not self._safe_to_run():
+                raise ViewError(_VIEW_ALIVE)
+            self._views.clear()
+
+    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int] | NDArray[Any], strict: bool = False) -> None:
+        """Give an input another shape; call `allocate_tensors` afterwards.
+
+        Args:
+            input_index: the 'index' of its details.
+            tensor_size: the new shape.
+            strict: refuse to change dimensions other than those that are -1 in the `shape_signature`.
+
+        Raises:
+            StateError: the index is wrong or strictness forbids it (a RuntimeError).
+        """
+        self._ensure_safe()
+        shape = tuple(int(dim) for dim in np.asarray(tensor_size).reshape(-1))
+        if not 0 <= input_index < len(self._subgraphs[0].tensors):
+            raise StateError(
+                f"There is no tensor {input_index} to resize; the model has {len(self._subgraphs[0].tensors)} tensors."
+            )
+        if strict:
+            _check_strict(self._subgraphs[0].tensors[input_index], shape)
+        self._resize(input_index, shape, 0)
+
+    def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
+        self._subgraph(subgraph_index).resize_input(tensor_index, shape)
+
+    # Descriptions --------------------------------------------------------------------------------------------
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """Details of the inputs: name, index, shape, shape_signature, dtype, quantization, quantization_parameters,
+        sparsity_parameters."""
+        return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].inputs]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        """Details of the outputs, as `get_input_details`."""
+        return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].outputs]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
+        """Details of every tensor of a subgraph, as `get_input_details`; resources and variants are left out.
+
+        Raises:
+            TensorError: there is no such subgraph (a ValueError).
+        """
+        count = len(self._subgraphs)
+        if not 0 <= subgraph_index < count:
+            raise TensorError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {count} subgraphs.")
+        details = (tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors)
+        return [entry for entry in details if entry["dtype"] is not None]
+
+    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
+        details = tensor_details(self._tensor(tensor_index, subgraph_index))
+        if details["dtype"] is None:
+            raise TensorError("Could not get tensor details")
+        return details
+
+    def _get_op_details(self, op_index: int) -> dict[str, Any]:
+        nodes = self._subgraphs[0].nodes
+        if not 0 <= op_index < len(nodes):
+            raise TensorError(f"Invalid node index {op_index}; the model has {len(nodes)} nodes.")
+        return node_details(nodes[op_index])
+
+    def _get_ops_details(self) -> list[dict[str, Any]]:
+        return [node_details(node) for node in self._subgraphs[0].nodes]
+
+    def num_subgraphs(self) -> int:
+        """How many subgraphs the model has."""
+        return len(self._subgraphs)
+
+    def explain(self) -> list[NodeReport]:
+        """For each node that runs, which registration of which package serves it, and why that one."""
+        return explain_nodes(self._subgraphs, self._session.resolver)
+
+    @property
+    def experimental_compress_quantization_zero_points(self) -> bool:
+        """What the constructor was given."""
+        return self._experimental_compress_quantization_zero_points
+
+    # Signatures ----------------------------------------------------------------------------------------------
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """The signatures: `{key: {"inputs": [names], "outputs": [names]}}`, names sorted."""
+        return {
+            key: {role: list(names) for role, names in signature.items()}
+            for key, signature in self._get_full_signature_list().items()
+        }
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        full = {}
+        for signature in sorted(self._model.root.signature_defs or [], key=lambda s: s.signature_key or ""):
+            full[signature.signature_key or ""] = {
+                "inputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.inputs or [])),
+                "outputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.outputs or [])),
+            }
+        return full
+
+    def _subgraph_of(self, signature_key: str) -> int:
+        return next(s.subgraph_index for s in self._model.root.signature_defs or [] if s.signature_key == signature_key)
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """A callable that runs one signature.
+
+        Args:
+            signature_key: which; None is allowed when the model has exactly one.
+
+        Raises:
+            SignatureError: there is no such signature (a ValueError).
+        """
+        if signature_key is None:
+            keys = list(self._get_full_signature_list())
+            if len(keys) != 1:
+                raise SignatureError(
+                    f"SignatureDef signature_key is None and model has {len(keys)} Signatures. "
+                    "None is only allowed when the model has 1 SignatureDef"
+                )
+            signature_key = keys[0]
+        return SignatureRunner(self, signature_key)
+
+    # Delegates -----------------------------------------------------------------------------------------------
+
+    def modify_graph_with_delegate(self, delegate: Delegate) -> None:
+        """Let a delegate claim nodes of every subgraph.
+
+        Raises:
+            DelegateError: it failed; the graph is as it was (a RuntimeError).
+        """
+        from oplet.delegates.apply import apply_delegate
+
+        self._delegates.append(delegate)
+        apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse)
+
+    # Look-ups ------------------------------------------------------------------------------------------------
+
+    def _subgraph(self, index: int) -> Subgraph:
+        if not 0 <= index < len(self._subgraphs):
+            raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(self._subgraphs)}")
+        return self._subgraphs[index]
+
+    def _tensor(self, index: int, subgraph_index: int) -> Tensor:
+        tensors = self._subgraph(subgraph_index).tensors
+        if not 0 <= index < len(tensors):
+            raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
+        return tensors[index]
+
+    def _readable(self, index: int, subgraph_index: int) -> Tensor:
+        tensor = self._tensor(index, subgraph_index)
+        if not tensor.has_data:
+            raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
+        return tensor
+
+
+class InterpreterWithCustomOps(Interpreter):
+    """An interpreter with ops of the application's own, LiteRT-style.
+
+    Args:
+        custom_op_registerers: functions that take a `MutableOpResolver` and add to it.
+        arguments: as for `Interpreter`.
+    """
+
+    def __init__(self, custom_op_registerers: Iterable[Callable[[MutableOpResolver], None]] | None = None, **arguments: Any) -> None:
+        own = MutableOpResolver()
+        for register in custom_op_registerers or ():
+            if not callable(register):
+                raise ModelError(
+                    f"custom_op_registerers has {register!r}; oplet takes functions of a MutableOpResolver, not names of C++ symbols."
+                )
+            register(own)
+        given = arguments.pop("op_resolver", None)
+        super().__init__(op_resolver=own if given is None else ChainOpResolver([own, given]), **arguments)
+
+
+def _open(path: str | os.PathLike[str] | None, content: bytes | None) -> Model:
+    if path and content:
+        raise ModelError("Can't both provide `model_path` and `model_content`")
+    if path:
+        return Model.open(path)
+    if content:
+        return Model.from_bytes(content)
+    raise ModelError("`model_path` or `model_content` must be specified.")
+
+
+def _manager(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
+    from oplet.plugins.manager import PluginManager, default_manager
+
+    if plugins is None:
+        return default_manager()
+    return plugins if isinstance(plugins, PluginManager) else PluginManager(load=plugins)
+
+
+def _check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:
+    signature = tensor.shape_signature
+    if len(shape) != len(signature):
+        raise StateError(
+            f"Attempting to resize {tensor} to the shape {list(shape)}, of another rank. ResizeInputTensorStrict only allows "
+            "mutating unknown dimensions identified by -1."
+        )
+    for dimension, (now, wanted, free) in enumerate(zip(tensor.shape, shape, signature)):
+        if free != -1 and now != wanted:
+            raise StateError(
+                f"Attempting to resize dimension {dimension} of tensor {tensor.index} with value {now} to {wanted}. "
+                "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
+            )

@@ -1,0 +1,161 @@
+"""From the tables of a model file to the tensors and nodes that run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import ModelError
+from oplet.model.verify import PACKED_BITS, bytes_needed
+from oplet.ops.context import Node
+from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
+from oplet.schema import tables
+from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+
+__all__ = ["load_nodes", "load_tensors", "read_strings", "unpack"]
+
+Array = NDArray[Any]
+
+
+def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
+    """The run-time tensors of a subgraph; constants are read when they are first used."""
+    tensors = [_load_tensor(model, index, table) for index, table in enumerate(subgraph.tensors or [])]
+    written = {int(i) for op in subgraph.operators or [] if op.outputs is not None for i in op.outputs}
+    given = {int(i) for i in subgraph.inputs} if subgraph.inputs is not None else set()
+    for tensor, table in zip(tensors, subgraph.tensors or []):
+        details = table.quantization.details if table.quantization is not None else None
+        if isinstance(details, tables.BlockwiseQuantization):
+            tensor.quantization = _blockwise(tensors, details, tensor)
+        if tensor.allocation is Allocation.ARENA and not tensor.size and tensor.index not in written | given:
+            # An empty constant has no bytes by which the file could tell it from an activation.
+            tensor.allocation = Allocation.CONSTANT
+            tensor.data = np.empty(tensor.shape, tensor.dtype)
+    return tensors
+
+
+def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
+    shape = () if table.shape is None else tuple(table.shape.tolist())
+    signature = table.shape_signature
+    raw = model.tensor_bytes(table)
+    load: Callable[[], Array] | None = None
+    allocation = Allocation.PERSISTENT if table.is_variable else Allocation.ARENA
+    if raw is not None:
+        allocation = Allocation.CONSTANT
+        load = partial(_read_constant, raw, table.type, shape, table.sparsity is not None, f"tensor {index} ('{table.name or ''}')")
+    return Tensor(
+        index,
+        table.name or "",
+        table.type,
+        shape,
+        shape_signature=tuple(signature.tolist()) if signature is not None and signature.size else shape,
+        quantization=_quantization(table.quantization),
+        sparsity=table.sparsity,
+        is_variable=table.is_variable,
+        allocation=allocation,
+        load=load,
+    )
+
+
+def _quantization(table: tables.QuantizationParameters | None) -> Quantization | None:
+    if table is None or table.scale is None or not table.scale.size:
+        return None
+    zero_points = table.zero_point if table.zero_point is not None else np.zeros(table.scale.size, np.int64)
+    return Quantization(table.scale, zero_points, table.quantized_dimension)
+
+
+def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization, tensor: Tensor) -> Quantization:
+    """Blockwise scales are a tensor of their own (float16 in the models seen)."""
+    if not 0 <= details.scales < len(tensors) or not tensors[details.scales].is_constant:
+        raise ModelError(f"{tensor} is quantized by blocks, with its scales in tensor {details.scales}, which is no constant.")
+    if details.block_size < 1:
+        raise ModelError(f"{tensor} is quantized by blocks of {details.block_size} values; a block has at least one.")
+    scales = tensors[details.scales].data.astype(np.float32)
+    zero_points = np.zeros(scales.size, np.int64)
+    if 0 < details.zero_points < len(tensors) and tensors[details.zero_points].is_constant:
+        zero_points = tensors[details.zero_points].data.astype(np.int64).ravel()
+    return Quantization(scales, zero_points, block_size=details.block_size)
+
+
+def _read_constant(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, what: str) -> Array:
+    """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values."""
+    if type is TensorType.STRING:
+        array = read_strings(raw, what)
+        if array.size != int(np.prod(shape)):
+            raise ModelError(f"String {what} holds {array.size} strings for the shape {list(shape)}.")
+        array = array.reshape(shape)
+    elif type in PACKED_BITS:
+        count = raw.size * 8 // PACKED_BITS[type] if sparse else int(np.prod(shape))
+        array = unpack(raw, type, count)
+        array = array if sparse else array.reshape(shape)
+    else:
+        needed = bytes_needed(shape, type)
+        if needed is None:
+            raise ModelError(f"{what} is of type {type.name}, which cannot be a constant.")
+        array = raw[: raw.size // numpy_dtype(type).itemsize * numpy_dtype(type).itemsize if sparse else needed].view(numpy_dtype(type))
+        array = array if sparse else array.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def unpack(raw: NDArray[np.uint8], type: TensorType, count: int) -> Array:
+    """One value a byte from packed int4, uint4 or int2; the low bits come first."""
+    bits = PACKED_BITS[type]
+    per_byte = 8 // bits
+    out = np.empty((raw.size, per_byte), np.uint8)
+    for position in range(per_byte):
+        np.left_shift(raw, 8 - bits * (position + 1), out=out[:, position])
+    values = out.reshape(-1)[:count]
+    if type is TensorType.UINT4:
+        return values >> (8 - bits)
+    return values.view(np.int8) >> (8 - bits)
+
+
+def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
+    """The strings of a string tensor's buffer, as an object array of bytes with one dimension.
+
+    Raises:
+        ModelError: an offset leads outside the buffer, or the strings are not in order.
+    """
+    if raw.size < 4:
+        raise ModelError(f"String {what} is invalid: its buffer has {raw.size} bytes, the count alone takes 4.")
+    count = int(raw[:4].view("<i4")[0])
+    if count < 0 or raw.size < 4 * (count + 2):
+        raise ModelError(f"String {what} has invalid num of string set: {count}, in a buffer of {raw.size} bytes.")
+    offsets = raw[4 : 4 * (count + 2)].view("<i4").tolist()
+    if offsets[0] != 4 * (count + 2) or offsets[-1] > raw.size or any(a > b for a, b in zip(offsets, offsets[1:])):
+        raise ModelError(f"String {what} is invalid: its offsets {offsets[:4]}... do not follow each other inside {raw.size} bytes.")
+    result = np.empty(count, object)
+    for i in range(count):
+        result[i] = raw[offsets[i] : offsets[i + 1]].tobytes()
+    return result
+
+
+def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:
+    """The nodes of a subgraph, not yet resolved."""
+    nodes = []
+    for index, table in enumerate(subgraph.operators or []):
+        op, name, version = model.op_of(table)
+        inputs = [] if table.inputs is None else table.inputs.tolist()
+        outputs = [] if table.outputs is None else table.outputs.tolist()
+        between = [] if table.intermediates is None else table.intermediates.tolist()
+        nodes.append(
+            Node(
+                index,
+                op,
+                name,
+                version,
+                [None if i < 0 else tensors[i] for i in inputs],
+                [tensors[i] for i in outputs],
+                intermediates=[tensors[i] for i in between],
+                options=table.builtin_options if table.builtin_options is not None else table.builtin_options_2,
+                custom_options=model.custom_options(table),
+            )
+        )
+    return nodes

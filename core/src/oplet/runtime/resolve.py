@@ -1,0 +1,100 @@
+"""Give every node its registration, and say of each that has none what could supply it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
+from oplet.ops.context import Node
+from oplet.ops.resolver import OpResolver, op_label
+from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["check_resolved", "resolve_nodes"]
+
+
+_GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
+_SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
+
+
+def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
+    """Look up each node's registration. Custom ops that nobody serves stay open, so that a delegate may claim them.
+
+    Raises:
+        OpNotFoundError: a built-in operator has no kernel at all.
+        OpVersionError: a built-in operator has kernels, but not in this version.
+        OpConflictError: two packages claim one.
+    """
+    missing: dict[tuple[BuiltinOperator, int], list[int]] = {}
+    for node in nodes:
+        custom = node.op is BuiltinOperator.CUSTOM
+        node.registration = resolver.find_op(node.op_name if custom else node.op, node.version)
+        if node.registration is None and not custom:
+            missing.setdefault((node.op, node.version), []).append(node.index)
+    if not missing:
+        return
+    sentences = [_missing_builtin(op, version, indices, resolver, advice) for (op, version), indices in missing.items()]
+    first_op, first_version = next(iter(missing))
+    cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
+    raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
+
+
+def _missing_builtin(
+    op: BuiltinOperator, version: int, nodes: list[int], resolver: OpResolver, advice: Callable[[str], str]
+) -> str:
+    """Two different troubles, though LiteRT has one text for both; each keeps the words that people search for."""
+    first = f"Didn't find op for builtin opcode '{op.name}' version '{version}'."
+    where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes, the first is node {nodes[0]},"
+    served = resolver.versions(op)
+    if not served:
+        return f"{first} No installed package serves any version of it, and {where} needs it: {advice(op.name)}"
+    providers = sorted({str(claim.provenance) for claim in resolver.claims(op)})
+    return (
+        f"{first} An older version of this builtin might be supported. Are you using an old TFLite binary with a newer model? "
+        f"{where[0].upper()}{where[1:]} needs version {version}; {' and '.join(providers)} serves {_ranges(served)}: "
+        "upgrade it, or convert the model for an older runtime."
+    )
+
+
+def _ranges(versions: list[int]) -> str:
+    if versions == list(range(versions[0], versions[-1] + 1)):
+        return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
+    return "versions " + ", ".join(map(str, versions))
+
+
+def check_resolved(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
+    """Refuse to run while custom ops are open: all of them in one message.
+
+    Raises:
+        UnresolvedOpError: no package serves them.
+    """
+    missing: dict[tuple[str, int], list[int]] = {}
+    for node in nodes:
+        if node.registration is None:
+            missing.setdefault((node.op_name, node.version), []).append(node.index)
+    if not missing:
+        return
+    sentences = []
+    for (name, version), indices in missing.items():
+        if name.startswith("Flex"):
+            sentences.append(
+                f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}. "
+                f"Convert the model without them, or find a package that serves it; see {_SELECT_GUIDE}."
+            )
+            continue
+        served = resolver.versions(name)
+        if served:
+            sentences.append(
+                f"Encountered unresolved custom op: {op_label(name)}. The model needs version {version}, "
+                f"installed packages serve {_ranges(served)}."
+            )
+        else:
+            sentences.append(f"Encountered unresolved custom op: {name}. {advice(name)}")
+    (name, _), indices = next(iter(missing.items()))
+    raise UnresolvedOpError(
+        " ".join(sentences) + f" See instructions: {_GUIDE} Node number {indices[0]} ({name}) failed to prepare in {model}.",
+        tuple(name for name, _ in missing),
+    )

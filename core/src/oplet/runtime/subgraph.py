@@ -1,0 +1,480 @@
+"""One subgraph at run time: prepare, plan memory, bind, invoke.
+
+`allocate` prepares the nodes in plan order, gives the tensors their places in the arena, and binds every node to a thunk;
+`invoke` calls the thunks. A node whose output's shape depends on data ends a segment: what follows is prepared, planned and
+bound when that shape is known, and again only if it changes.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import InvokeError, LimitError, OpletError, PrepareError, StateError
+from oplet.ops.context import Context, EnsureError, Node
+from oplet.ops.tensor import Allocation, Array, Shape, Tensor
+from oplet.runtime import memory
+from oplet.runtime.loading import load_nodes, load_tensors
+from oplet.runtime.profiler import Event
+from oplet.runtime.session import Session
+from oplet.schema import tables
+from oplet.schema.enums import TensorType
+
+__all__ = ["Subgraph"]
+
+Thunk = Callable[[], None]
+
+#: More elements than any address space holds.
+_LARGEST = 2**60
+
+
+class _Placed(NamedTuple):
+    """A tensor's place in a segment's arena, for telling whether it still holds its value."""
+
+    tensor: Tensor
+    offset: int
+    life: memory.Lifetime
+
+
+class _Segment:
+    """A run of the plan whose shapes are known together.
+
+    Attributes:
+        end: the position in the plan behind its last node.
+        nodes: the nodes that run (folded ones do not).
+        thunks: their bound forms.
+        dynamic: the tensors whose shapes the last node decides.
+        block: the arena.
+        placed: what lies where in it.
+    """
+
+    __slots__ = ("block", "dynamic", "end", "nodes", "placed", "thunks")
+
+    def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
+        self.end = end
+        self.nodes = nodes
+        self.dynamic = dynamic
+        self.thunks: list[Thunk] = []
+        self.block: NDArray[np.uint8] | None = None
+        self.placed: list[_Placed] = []
+
+
+class Subgraph(Context):
+    """The tensors and nodes of one subgraph, and the state of running them.
+
+    Attributes:
+        index: its number in the model.
+        name: its name in the model.
+        nodes: its nodes; delegates' kernels are appended.
+        execution_plan: indices of the nodes to run, in order.
+        inputs: tensor indices that the caller feeds.
+        outputs: tensor indices that the caller reads.
+    """
+
+    def __init__(self, session: Session, index: int, table: tables.SubGraph) -> None:
+        self.session = session
+        self.index = index
+        self.name = table.name or ""
+        self.num_threads = session.num_threads
+        self._tensors = load_tensors(session.model, table)
+        self.nodes = load_nodes(session.model, table, self._tensors)
+        self.execution_plan = list(range(len(self.nodes)))
+        self.inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
+        self.outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
+        self.ready = False
+        self._running = False
+        self._segments: list[_Segment] = []
+        self._initialized: list[Node] = []
+        self._last_use: dict[int, int] = {}
+
+    # What kernels ask for ------------------------------------------------------------------------------------
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        return self._tensors
+
+    @property
+    def subgraphs(self) -> Sequence[Subgraph]:
+        """All subgraphs of the model, for control flow."""
+        return self.session.subgraphs
+
+    @property
+    def resources(self) -> dict[Any, Any]:
+        """State shared by all subgraphs: resource variables and hash tables."""
+        return self.session.resources
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        wanted = _checked_shape(tensor, shape)
+        if self._running:
+            if tensor.shape != wanted or not tensor.has_data:
+                tensor.shape = wanted
+                tensor.data = self._new_array(tensor)
+                tensor.resized = True
+        elif tensor.shape != wanted:
+            if tensor.allocation is Allocation.CONSTANT:
+                raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
+            tensor.shape = wanted
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        tensor.allocation = Allocation.DYNAMIC
+
+    def set_constant(self, tensor: Tensor, value: Array) -> None:
+        array = np.array(value, tensor.dtype)
+        if tensor.allocation is Allocation.COMPUTED and tensor.has_data and np.array_equal(tensor.data, array):
+            return  # the same array as before, so that what was folded from it stays valid
+        array.flags.writeable = False
+        tensor.shape = array.shape
+        tensor.data = array
+        tensor.allocation = Allocation.COMPUTED
+
+    def add_temporary(
+        self,
+        node: Node,
+        shape: Shape,
+        type: TensorType = TensorType.FLOAT32,
+        *,
+        allocation: Allocation = Allocation.ARENA,
+        name: str = "",
+    ) -> Tensor:
+        if allocation not in (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC):
+            raise EnsureError(f"a temporary is of allocation type {allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible.")
+        tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
+        tensor.shape = _checked_shape(tensor, shape)
+        if allocation is Allocation.PERSISTENT:
+            kept = node.cached(f"temporary {len(node.temporaries)}", lambda: tensor)
+            if (kept.shape, kept.type) == (tensor.shape, tensor.type):
+                tensor = kept
+        node.temporaries.append(tensor)
+        return tensor
+
+    # Life cycle ----------------------------------------------------------------------------------------------
+
+    def initialize(self, nodes: Sequence[Node]) -> None:
+        """Call `init` of each node's registration; what was initialized is freed by `close`, also after a failure."""
+        for node in nodes:
+            registration = node.registration
+            if registration is None or registration.init is None:
+                continue
+            buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
+            try:
+                node.user_data = registration.init(self, buffer)
+            except Exception as error:
+                raise self._explained(PrepareError, node, error, "failed to initialize") from error
+            self._initialized.append(node)
+
+    def close(self) -> None:
+        """Call `free` once for every `init`, in node order; the first error is raised after all were called."""
+        failure: Exception | None = None
+        initialized, self._initialized = self._initialized, []
+        for node in sorted(initialized, key=lambda node: node.index):
+            registration = node.registration
+            if registration is not None and registration.free is not None:
+                try:
+                    registration.free(self, node.user_data)
+                except Exception as error:
+                    failure = failure or self._explained(PrepareError, node, error, "failed to free")
+            node.user_data = None
+        self.ready = False
+        self._segments.clear()
+        if failure is not None:
+            raise failure
+
+    def resize_input(self, index: int, shape: Shape) -> None:
+        """Give an input another shape; it takes an `allocate` before the next `invoke`."""
+        tensor = self._tensors[index]
+        wanted = _checked_shape(tensor, shape)
+        if tensor.is_constant:
+            raise StateError(f"Attempting to resize a fixed-size tensor. {tensor} is a constant.")
+        if wanted != tensor.shape:
+            tensor.shape = wanted
+            tensor.data = None
+            self.ready = False
+
+    def allocate(self) -> None:
+        """Prepare every node whose shapes are known, plan the arena, and bind the nodes.
+
+        Raises:
+            PrepareError: a kernel refused its node.
+            LimitError: there is not enough memory.
+        """
+        if self.ready:
+            return
+        self._segments.clear()
+        self._running = False
+        self._find_last_uses()
+        self._extend(0)
+        self.ready = True
+        self.reset_variables()
+
+    def reset_variables(self) -> None:
+        """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does)."""
+        for tensor in self._tensors:
+            if tensor.is_variable and tensor.has_data:
+                tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
+
+    def invoke(self) -> None:
+        """Run the plan.
+
+        Raises:
+            StateError: `allocate` was not called since the last resize.
+            InvokeError: a kernel failed; the interpreter stays usable.
+        """
+        if not self.ready:
+            raise StateError("Invoke called on model that is not ready. Call allocate_tensors() first.")
+        segments = self._segments
+        number = 0
+        while number < len(segments):
+            segment = segments[number]
+            self._running = True
+            try:
+                self._run(segment)
+            finally:
+                self._running = False
+            number += 1
+            if segment.end < len(self.execution_plan) and (
+                number == len(segments) or any(tensor.resized for tensor in segment.dynamic)
+            ):
+                del segments[number:]
+                self._extend(segment.end)
+                for tensor in segment.dynamic:
+                    tensor.resized = False
+
+    def _run(self, segment: _Segment) -> None:
+        if self.session.profiler is not None:
+            self._run_profiled(segment)
+            return
+        remaining = iter(segment.thunks)
+        try:
+            for thunk in remaining:
+                thunk()
+        except Exception as error:
+            raise self._failure(segment, remaining, error) from error
+
+    def _run_profiled(self, segment: _Segment) -> None:
+        profiler, clock = self.session.profiler, time.perf_counter
+        remaining = iter(segment.thunks)
+        nodes = iter(segment.nodes)
+        try:
+            for thunk in remaining:
+                start = clock()
+                thunk()
+                seconds = clock() - start
+                node = next(nodes)
+                label = node.op_name
+                if node.registration is not None and node.registration.profiling_string is not None:
+                    label = node.registration.profiling_string(self, node)
+                if profiler is not None:
+                    profiler.record(Event(self.index, node.index, node.op_name, label, start, seconds))
+        except Exception as error:
+            raise self._failure(segment, remaining, error) from error
+
+    def _failure(self, segment: _Segment, remaining: Iterator[Thunk], error: Exception) -> OpletError:
+        """The error of the node whose thunk the iterator handed out last."""
+        node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
+        return self._explained(InvokeError, node, error, "failed to invoke")
+
+    def still_holds(self, tensor: Tensor) -> bool:
+        """Whether an intermediate tensor's memory was not given to another after it was read last."""
+        for segment in self._segments:
+            for place in segment.placed:
+                if place.tensor is tensor:
+                    begin, end = place.offset, place.offset + place.life.nbytes
+                    return not any(
+                        other.life.first > place.life.last and other.offset < end and other.offset + other.life.nbytes > begin
+                        for other in segment.placed
+                    )
+        return True
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of the arenas as they are planned now."""
+        return sum(segment.block.nbytes for segment in self._segments if segment.block is not None)
+
+    # Preparing -----------------------------------------------------------------------------------------------
+
+    def _find_last_uses(self) -> None:
+        """The position in the plan at which each tensor is read last; the graph's outputs outlive the plan."""
+        end = len(self.execution_plan)
+        self._last_use = {}
+        for position, index in enumerate(self.execution_plan):
+            for tensor in self.nodes[index].inputs:
+                if tensor is not None:
+                    self._last_use[tensor.index] = position
+        for index in self.outputs:
+            self._last_use[index] = end
+
+    def _extend(self, start: int) -> None:
+        """Prepare, plan and bind from position `start` of the plan to the first node with a dynamic output."""
+        nodes: list[Node] = []
+        requests: list[tuple[Tensor, memory.Lifetime]] = []
+        dynamic: list[Tensor] = []
+        if start == 0:
+            end = len(self.execution_plan)
+            for index in self.inputs:
+                self._request(requests, self._tensors[index], 0, end)
+            for tensor in self._tensors:
+                if tensor.is_variable:
+                    self._provide(tensor)
+        position = start
+        for position in range(start, len(self.execution_plan)):
+            node = self.nodes[self.execution_plan[position]]
+            if self._is_folded(node):
+                continue
+            self._prepare(node)
+            if self._fold(node):
+                continue
+            nodes.append(node)
+            for tensor in node.outputs:
+                self._request(requests, tensor, position, self._last_use.get(tensor.index, position))
+            for tensor in node.temporaries:
+                self._request(requests, tensor, position, position)
+            dynamic = [tensor for tensor in node.outputs if tensor.is_dynamic]
+            if dynamic:
+                break
+        segment = _Segment(position + 1 if self.execution_plan else 0, nodes, dynamic)
+        self._place(segment, requests)
+        for node in nodes:
+            segment.thunks.append(self._bind(node))
+        self._segments.append(segment)
+
+    def _prepare(self, node: Node) -> None:
+        for tensor in node.outputs:
+            if tensor.allocation is Allocation.DYNAMIC:
+                tensor.allocation = Allocation.ARENA
+        node.temporaries = []
+        registration = node.registration
+        if registration is not None and registration.prepare is not None:
+            try:
+                registration.prepare(self, node)
+            except Exception as error:
+                raise self._explained(PrepareError, node, error, "failed to prepare") from error
+
+    def _is_folded(self, node: Node) -> bool:
+        """Whether the node ran while preparing, on the very arrays that its inputs still are."""
+        folded = node.cached("folded", list)
+        return bool(folded) and all(
+            tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, folded)
+        )
+
+    def _fold(self, node: Node) -> bool:
+        """Run a node whose result can be known now; return whether it need not run again."""
+        if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
+            if node.registration is None or not node.registration.pure or self._inputs_vary(node):
+                return True  # set_constant in prepare
+        elif node.registration is None or not node.registration.pure or self._inputs_vary(node):
+            for tensor in node.outputs:
+                if tensor.allocation is Allocation.COMPUTED:
+                    tensor.allocation = Allocation.ARENA
+            return False
+        else:
+            self._run_now(node)
+        node.cached("folded", list)[:] = [None if tensor is None else tensor.data for tensor in node.inputs]
+        return True
+
+    def _inputs_vary(self, node: Node) -> bool:
+        return not node.inputs or not all(tensor is None or tensor.is_constant for tensor in node.inputs)
+
+    def _run_now(self, node: Node) -> None:
+        for tensor in (*node.outputs, *node.temporaries):
+            if not tensor.is_dynamic:
+                tensor.data = self._new_array(tensor)
+        self._running = True
+        try:
+            self._bind(node)()
+        except PrepareError:
+            raise
+        except Exception as error:
+            raise self._explained(PrepareError, node, error, "failed to prepare") from error
+        finally:
+            self._running = False
+        for tensor in node.outputs:
+            tensor.data.flags.writeable = False
+            tensor.allocation = Allocation.COMPUTED
+        node.temporaries = []
+
+    def _bind(self, node: Node) -> Thunk:
+        registration = node.registration
+        if registration is None:
+            raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
+        try:
+            if registration.bind is not None:
+                return registration.bind(self, node)
+        except Exception as error:
+            raise self._explained(PrepareError, node, error, "failed to prepare") from error
+        if registration.invoke is None:
+            raise StateError(f"{node} has neither invoke nor bind.")
+        return partial(registration.invoke, self, node)
+
+    # Memory --------------------------------------------------------------------------------------------------
+
+    def _request(self, requests: list[tuple[Tensor, memory.Lifetime]], tensor: Tensor, first: int, last: int) -> None:
+        """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere."""
+        if tensor.allocation is Allocation.ARENA and not tensor.dtype.hasobject and tensor.size:
+            if self.session.preserve_all_tensors:
+                first, last = 0, len(self.execution_plan)
+            requests.append((tensor, memory.Lifetime(tensor.nbytes, first, last)))
+        else:
+            self._provide(tensor)
+
+    def _provide(self, tensor: Tensor) -> None:
+        if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
+            return
+        if not tensor.has_data or tensor.data.shape != tensor.shape or tensor.allocation is Allocation.ARENA:
+            tensor.data = self._new_array(tensor)
+
+    def _place(self, segment: _Segment, requests: list[tuple[Tensor, memory.Lifetime]]) -> None:
+        placement = memory.plan([life for _, life in requests])
+        try:
+            block = memory.allocate(placement.nbytes)
+        except MemoryError:
+            raise self._too_much(placement.nbytes, max(requests, key=lambda request: request[1].nbytes)[0]) from None
+        segment.block = block
+        for (tensor, life), offset in zip(requests, placement.offsets):
+            tensor.data = block[offset : offset + life.nbytes].view(tensor.dtype).reshape(tensor.shape)
+            segment.placed.append(_Placed(tensor, offset, life))
+
+    def _new_array(self, tensor: Tensor) -> Array:
+        try:
+            if tensor.dtype.hasobject:
+                return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
+            return memory.allocate(tensor.nbytes).view(tensor.dtype).reshape(tensor.shape)
+        except (MemoryError, ValueError):
+            raise self._too_much(tensor.nbytes, tensor) from None
+
+    def _too_much(self, nbytes: int, tensor: Tensor) -> LimitError:
+        return LimitError(f"There is no memory for {nbytes} bytes in {self.session.model.name}; the largest part is {tensor}.")
+
+    # Messages ------------------------------------------------------------------------------------------------
+
+    def _explained(self, cls: type[OpletError], node: Node, error: Exception, what: str) -> OpletError:
+        """The kernel's reason, with the node it concerns; an error of a more telling class keeps its class."""
+        if isinstance(error, OpletError) and not isinstance(error, EnsureError):
+            cls = type(error) if type(error).__init__ is OpletError.__init__ else cls
+        reason = str(error) if isinstance(error, OpletError) else f"{type(error).__name__}: {error}"
+        origin = ""
+        if node.registration is not None and not isinstance(error, OpletError):
+            origin = f" in the kernel of {node.registration.provenance}"
+        reads = ", ".join(str(tensor) for tensor in node.inputs if tensor is not None) or "nothing"
+        writes = ", ".join(map(str, node.outputs)) or "nothing"
+        return cls(
+            f"{reason.rstrip('.')}. Node number {node.index} ({node.op_name}) {what}{origin}: it reads {reads} and writes {writes}"
+            f" in subgraph {self.index} of {self.session.model.name}."
+        )
+
+
+def _checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
+    wanted = tuple(int(dim) for dim in shape)
+    size = 1
+    for dim in wanted:
+        if dim < 0:
+            raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")
+        size *= dim
+    if size > _LARGEST:
+        raise EnsureError(f"BytesRequired number of elements overflowed. {tensor} cannot take the shape {list(wanted)}.")
+    return wanted

@@ -1,0 +1,67 @@
+"""Values that callers hand in for tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import TensorError
+from oplet.ops.tensor import Tensor, tensor_type
+from oplet.schema.enums import TensorType
+
+__all__ = ["as_tensor_value"]
+
+
+def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
+    """The value as an array that fits the tensor exactly.
+
+    Raises:
+        TensorError: its type, number of dimensions or a dimension differs.
+    """
+    array = np.asarray(value)
+    if tensor.type is TensorType.STRING:
+        array = _strings(tensor, array)
+    elif array.dtype != tensor.dtype:
+        raise TensorError(
+            f"Cannot set tensor: Got value of type {_type_name(array)} but expected type {tensor.type.name} "
+            f"for input {tensor.index}, name: {tensor.name} "
+        )
+    if array.ndim != tensor.ndim:
+        raise TensorError(
+            f"Cannot set tensor: Dimension mismatch. Got {array.ndim} but expected {tensor.ndim} for input {tensor.index}."
+        )
+    for dimension, (got, expected) in enumerate(zip(array.shape, tensor.shape)):
+        if got != expected:
+            raise TensorError(
+                f"Cannot set tensor: Dimension mismatch. Got {got} but expected {expected} for dimension {dimension} "
+                f"of input {tensor.index}."
+            )
+    return array
+
+
+def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind not in "OSU":
+        raise TensorError(
+            f"Cannot set tensor: Got value of type {_type_name(array)} but expected type STRING "
+            f"for input {tensor.index}, name: {tensor.name} "
+        )
+    result = np.empty(array.shape, object)
+    for position, item in enumerate(array.ravel().tolist()):
+        if isinstance(item, str):
+            item = item.encode()
+        elif not isinstance(item, bytes):
+            raise TensorError(
+                f"Cannot set tensor: element {position} of the value for {tensor} is a {type(item).__name__}, not str or bytes."
+            )
+        result.flat[position] = item
+    return result
+
+
+def _type_name(array: NDArray[Any]) -> str:
+    """What LiteRT calls an array's type."""
+    try:
+        return tensor_type(array.dtype).name
+    except ValueError:
+        return str(array.dtype)

@@ -1,0 +1,125 @@
+"""Build and run a model of a single operator: the shortest way to test a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.model.builder import ModelBuilder
+from oplet.ops.tensor import tensor_type
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.table import Table
+
+__all__ = ["Spec", "one_op_model", "run_op"]
+
+
+class Spec(NamedTuple):
+    """A tensor of a one-op model.
+
+    Attributes:
+        type: a TensorType or a numpy dtype.
+        shape: its shape.
+        scale: of its quantization, one or one per channel; None if it is not quantized.
+        zero_point: as many as scales.
+        axis: the quantized dimension.
+        data: its constant value; None makes an input of it.
+        signature: the shape with -1 where it is free.
+        variable: whether it is a variable tensor.
+        sparsity: the sparsity table of a sparse constant (its `data` are the stored values).
+    """
+
+    type: Any
+    shape: Sequence[int]
+    scale: Any = None
+    zero_point: Any = None
+    axis: int = 0
+    data: Any = None
+    signature: Sequence[int] | None = None
+    variable: bool = False
+    sparsity: Any = None
+
+
+def one_op_model(
+    op: BuiltinOperator | str,
+    inputs: Sequence[Spec | NDArray[Any] | None],
+    outputs: Sequence[Spec],
+    options: Table | None = None,
+    *,
+    version: int = 1,
+    custom_options: bytes = b"",
+    intermediates: Sequence[Spec] = (),
+) -> bytes:
+    """The bytes of a model with one node.
+
+    Args:
+        op: a built-in operator, its name, or a custom op's name.
+        inputs: one per input: a Spec, a numpy array (a constant), or None for an optional input that is left out.
+        outputs: one per output; the shape may be a guess that the kernel corrects.
+        options: the options table of a built-in operator.
+
+    Example:
+        >>> from oplet.testing import one_op_model
+        >>> from oplet.testing.one_op import Spec
+        >>> data = one_op_model("RELU", [Spec("float32", [2])], [Spec("float32", [2])])
+        >>> data[4:8]
+        b'TFL3'
+    """
+    builder = ModelBuilder(f"one {op if isinstance(op, str) else op.name}")
+    graph = builder.add_subgraph()
+
+    def add(name: str, spec: Spec | NDArray[Any] | None) -> int:
+        if spec is None:
+            return -1
+        if not isinstance(spec, Spec):
+            array = np.asarray(spec)
+            spec = Spec(array.dtype, array.shape, data=array)
+        return graph.add_tensor(
+            name,
+            tensor_type(spec.type),
+            spec.shape,
+            data=spec.data,
+            scale=spec.scale,
+            zero_point=spec.zero_point,
+            quantized_dimension=spec.axis,
+            shape_signature=spec.signature,
+            sparsity=spec.sparsity,
+            is_variable=spec.variable,
+        )
+
+    given = [add(f"input_{i}", spec) for i, spec in enumerate(inputs)]
+    made = [add(f"output_{i}", spec) for i, spec in enumerate(outputs)]
+    between = [add(f"intermediate_{i}", spec) for i, spec in enumerate(intermediates)]
+    fed = [i for i, spec in zip(given, inputs) if isinstance(spec, Spec) and spec.data is None and not spec.variable]
+    graph.set_inputs(*fed)
+    graph.set_outputs(*made)
+    graph.add_operator(op, given, made, options, version=version, custom_options=custom_options, intermediates=between)
+    return builder.to_bytes()
+
+
+def run_op(
+    model: bytes, *feeds: NDArray[Any], interpreter: Any = None, resize: bool = False, **arguments: Any
+) -> list[NDArray[Any]]:
+    """Run a model once and return its outputs.
+
+    Args:
+        model: the bytes of the model.
+        feeds: one array per input.
+        interpreter: the Interpreter class to use, oplet's own by default; LiteRT's to compare with it.
+        resize: give the inputs the shapes of the feeds first.
+        arguments: for the interpreter's constructor.
+    """
+    if interpreter is None:
+        from oplet.runtime.interpreter import Interpreter as interpreter
+    runner = interpreter(model_content=model, **arguments)
+    details = runner.get_input_details()
+    if resize:
+        for detail, feed in zip(details, feeds):
+            runner.resize_tensor_input(detail["index"], np.shape(feed))
+    runner.allocate_tensors()
+    for detail, feed in zip(details, feeds):
+        runner.set_tensor(detail["index"], feed)
+    runner.invoke()
+    return [runner.get_tensor(detail["index"]) for detail in runner.get_output_details()]
