@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: Apache-2.0
 """The custom operator Atan: the angle whose tangent is x, element by element.
 
 TensorFlow's converter writes `tf.math.atan` as this op when `allow_custom_ops` is set.
