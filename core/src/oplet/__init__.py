@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate, DelegateRegistry, SimpleDelegate, load_delegate
+    from oplet.delegates.delegate import Delegate, DelegateKernel, DelegateParams, DelegateRegistry, SimpleDelegate
     from oplet.model.builder import ModelBuilder
     from oplet.model.model import Model
     from oplet.ops.context import Context, Node, ensure, ensure_type
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Allocation, Quantization, Tensor
     from oplet.plugins.hookspecs import hookimpl
     from oplet.plugins.manager import PluginManager
+    from oplet.runtime.delegation import load_delegate
     from oplet.runtime.interpreter import Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
     from oplet.schema.enums import BuiltinOperator, TensorType
 
@@ -30,6 +31,8 @@ _HOMES = {
     "BuiltinOperator": "oplet.schema.enums",
     "Context": "oplet.ops.context",
     "Delegate": "oplet.delegates.delegate",
+    "DelegateKernel": "oplet.delegates.delegate",
+    "DelegateParams": "oplet.delegates.delegate",
     "DelegateRegistry": "oplet.delegates.delegate",
     "Interpreter": "oplet.runtime.interpreter",
     "InterpreterWithCustomOps": "oplet.runtime.interpreter",
@@ -49,7 +52,7 @@ _HOMES = {
     "ensure": "oplet.ops.context",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
-    "load_delegate": "oplet.delegates.delegate",
+    "load_delegate": "oplet.runtime.delegation",
 }
 
 __all__ = [
@@ -57,6 +60,8 @@ __all__ = [
     "BuiltinOperator",
     "Context",
     "Delegate",
+    "DelegateKernel",
+    "DelegateParams",
     "DelegateRegistry",
     "Interpreter",
     "InterpreterWithCustomOps",

@@ -20,6 +20,7 @@ from oplet.schema.table import Table
 
 __all__ = ["ModelBuilder", "SubgraphBuilder", "pack_strings", "pack_values"]
 
+
 def pack_strings(values: Any) -> bytes:
     """A string tensor's buffer: the count, the offsets (int32), then the bytes."""
     flat = [v.encode() if isinstance(v, str) else bytes(v) for v in np.asarray(values, object).ravel().tolist()]
@@ -84,7 +85,9 @@ class SubgraphBuilder:
         type = tensor_type(type)
         if quantization is None and scale is not None:
             scales = np.atleast_1d(np.asarray(scale, np.float32))
-            zero_points = np.zeros(len(scales), np.int64) if zero_point is None else np.atleast_1d(np.asarray(zero_point, np.int64))
+            zero_points = (
+                np.zeros(len(scales), np.int64) if zero_point is None else np.atleast_1d(np.asarray(zero_point, np.int64))
+            )
             quantization = tables.QuantizationParameters(scale=scales, zero_point=zero_points)
             if quantized_dimension:
                 quantization.quantized_dimension = quantized_dimension

@@ -47,7 +47,9 @@ def map_file(path: str | os.PathLike[str]) -> MappedFile:
                 mapped = _open.get(key)
                 if mapped is None:
                     if not status.st_size:
-                        raise ModelError(f"Could not open '{path}'. The model allocation is null/empty: the file is empty (0 bytes).")
+                        raise ModelError(
+                            f"Could not open '{path}'. The model allocation is null/empty: the file is empty (0 bytes)."
+                        )
                     view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
                     mapped = _open[key] = MappedFile(file_path, view)
             return mapped

@@ -56,11 +56,11 @@ class Model:
         >>> [code.builtin_code.name for code in model.root.operator_codes]  # doctest: +SKIP
     """
 
-    def __init__(self, root: tables.Model, data: memoryview = memoryview(b""), path: Path | None = None) -> None:
+    def __init__(self, root: tables.Model, data: memoryview | None = None, path: Path | None = None) -> None:
         self.root = root
         self.path = path
         self.name = str(path) if path is not None else "<bytes>"
-        self._data = data
+        self._data = memoryview(b"") if data is None else data
         self._owner: Any = None  # keeps the mapping alive for as long as the model
         self._external: dict[int, MappedFile] = {}
 

@@ -81,7 +81,9 @@ def _verify_subgraph(model: Model, subgraph: tables.SubGraph, where: str) -> Non
     for role, indices in (("input", subgraph.inputs), ("output", subgraph.outputs)):
         for position, index in enumerate(() if indices is None else indices.tolist()):
             if not 0 <= index < count:
-                raise ModelError(f"{where[0].upper()}{where[1:]} has {role} {position} at tensor {index}; it has {count} tensors.")
+                raise ModelError(
+                    f"{where[0].upper()}{where[1:]} has {role} {position} at tensor {index}; it has {count} tensors."
+                )
     _verify_graph(model, subgraph, where)
 
 
@@ -114,7 +116,9 @@ def _verify_quantization(quantization: tables.QuantizationParameters, shape: lis
     if scales is None or not scales.size:
         return
     if zero_points is None:
-        raise ModelError(f"Quantization parameters has non-null scale but null zero_point. {what} has invalid quantization parameters.")
+        raise ModelError(
+            f"Quantization parameters has non-null scale but null zero_point. {what} has invalid quantization parameters."
+        )
     if zero_points.size != scales.size:
         raise ModelError(
             f"QuantizationParam has {zero_points.size} zero_point values and {scales.size} scale values. Must have same number. "
@@ -130,7 +134,9 @@ def _verify_quantization(quantization: tables.QuantizationParameters, shape: lis
                 f"{what} has them."
             )
     if not np.isfinite(scales).all() or bool((scales < 0).any()):
-        raise ModelError(f"{what} has a scale of {scales[~(np.isfinite(scales) & (scales >= 0))][0]}; scales are positive numbers.")
+        raise ModelError(
+            f"{what} has a scale of {scales[~(np.isfinite(scales) & (scales >= 0))][0]}; scales are positive numbers."
+        )
 
 
 def _verify_graph(model: Model, subgraph: tables.SubGraph, where: str) -> None:

@@ -18,7 +18,7 @@ __all__ = ["Allocation", "Quantization", "Tensor", "numpy_dtype", "tensor_type"]
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
-_DTYPES: Final = {
+_DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
     TensorType.FLOAT32: np.dtype(np.float32),
     TensorType.FLOAT16: np.dtype(np.float16),
     TensorType.INT32: np.dtype(np.int32),
@@ -54,12 +54,12 @@ def numpy_dtype(type: TensorType) -> np.dtype[Any]:
 
     bfloat16 and the 8-bit floats come from ml_dtypes, which is imported only when a model has them.
     """
-    dtype = _DTYPES.get(type)
-    if dtype is None:
+    if type in _ML_DTYPES:
         import ml_dtypes
 
-        dtype = np.dtype(getattr(ml_dtypes, _ML_DTYPES[type]))
-    return dtype
+        scalar: Any = getattr(ml_dtypes, _ML_DTYPES[type])
+        return np.dtype(scalar)
+    return _DTYPES[type]
 
 
 #: Types that share a numpy dtype with another, or whose dtype needs ml_dtypes.

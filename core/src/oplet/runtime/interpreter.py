@@ -104,7 +104,10 @@ class Interpreter:
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views: list[weakref.ref[NDArray[Any]]] = []
         self._delegates: list[Delegate] = []
-        if not isinstance(experimental_op_resolver_type, Enum) or experimental_op_resolver_type.name not in OpResolverType.__members__:
+        if (
+            not isinstance(experimental_op_resolver_type, Enum)
+            or experimental_op_resolver_type.name not in OpResolverType.__members__
+        ):
             raise TensorError(f"Unrecognized passed in op resolver type: {experimental_op_resolver_type}")
         if num_threads is not None:
             if not isinstance(num_threads, int):
@@ -117,7 +120,7 @@ class Interpreter:
         self._model = _open(model_path, model_content)
         verify(self._model)
         self._manager = _manager(plugins)
-        resolver = self._manager.resolver(prefer)
+        resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
             resolver = ChainOpResolver([op_resolver, resolver])
         self._session = Session(
@@ -244,11 +247,12 @@ class Interpreter:
 
     def _view(self, tensor_index: int) -> NDArray[Any]:
         data = self._readable(tensor_index, 0).data
+        view: NDArray[Any]
         if data.dtype.hasobject or not data.size:
             view = data.view()
         else:
             # A base that is no array keeps numpy from skipping the view in the chain of owners: its slices hold it.
-            view = np.frombuffer(memoryview(data.reshape(-1).view(np.uint8)), data.dtype).reshape(data.shape)
+            view = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype).reshape(data.shape)
         self._views = [alive for alive in self._views if alive() is not None]
         self._views.append(weakref.ref(view))
         return view
@@ -386,7 +390,7 @@ class Interpreter:
         Raises:
             DelegateError: it failed; the graph is as it was (a RuntimeError).
         """
-        from oplet.delegates.apply import apply_delegate
+        from oplet.runtime.delegation import apply_delegate
 
         self._delegates.append(delegate)
         apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse)
@@ -419,7 +423,9 @@ class InterpreterWithCustomOps(Interpreter):
         arguments: as for `Interpreter`.
     """
 
-    def __init__(self, custom_op_registerers: Iterable[Callable[[MutableOpResolver], None]] | None = None, **arguments: Any) -> None:
+    def __init__(
+        self, custom_op_registerers: Iterable[Callable[[MutableOpResolver], None]] | None = None, **arguments: Any
+    ) -> None:
         own = MutableOpResolver()
         for register in custom_op_registerers or ():
             if not callable(register):

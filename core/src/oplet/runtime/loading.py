@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,9 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
     allocation = Allocation.PERSISTENT if table.is_variable else Allocation.ARENA
     if raw is not None:
         allocation = Allocation.CONSTANT
-        load = partial(_read_constant, raw, table.type, shape, table.sparsity is not None, f"tensor {index} ('{table.name or ''}')")
+        load = partial(
+            _read_constant, raw, table.type, shape, table.sparsity is not None, f"tensor {index} ('{table.name or ''}')"
+        )
     return Tensor(
         index,
         table.name or "",
@@ -98,7 +101,9 @@ def _read_constant(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, .
         needed = bytes_needed(shape, type)
         if needed is None:
             raise ModelError(f"{what} is of type {type.name}, which cannot be a constant.")
-        array = raw[: raw.size // numpy_dtype(type).itemsize * numpy_dtype(type).itemsize if sparse else needed].view(numpy_dtype(type))
+        array = raw[: raw.size // numpy_dtype(type).itemsize * numpy_dtype(type).itemsize if sparse else needed].view(
+            numpy_dtype(type)
+        )
         array = array if sparse else array.reshape(shape)
     array.flags.writeable = False
     return array
@@ -129,8 +134,10 @@ def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
     if count < 0 or raw.size < 4 * (count + 2):
         raise ModelError(f"String {what} has invalid num of string set: {count}, in a buffer of {raw.size} bytes.")
     offsets = raw[4 : 4 * (count + 2)].view("<i4").tolist()
-    if offsets[0] != 4 * (count + 2) or offsets[-1] > raw.size or any(a > b for a, b in zip(offsets, offsets[1:])):
-        raise ModelError(f"String {what} is invalid: its offsets {offsets[:4]}... do not follow each other inside {raw.size} bytes.")
+    if offsets[0] != 4 * (count + 2) or offsets[-1] > raw.size or any(a > b for a, b in itertools.pairwise(offsets)):
+        raise ModelError(
+            f"String {what} is invalid: its offsets {offsets[:4]}... do not follow each other inside {raw.size} bytes."
+        )
     result = np.empty(count, object)
     for i in range(count):
         result[i] = raw[offsets[i] : offsets[i + 1]].tobytes()

@@ -78,7 +78,7 @@ def check_resolved(nodes: Iterable[Node], resolver: OpResolver, advice: Callable
     if not missing:
         return
     sentences = []
-    for (name, version), indices in missing.items():
+    for name, version in missing:
         if name.startswith("Flex"):
             sentences.append(
                 f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}. "

@@ -90,8 +90,10 @@ class Subgraph(Context):
         self.ready = False
         self._running = False
         self._segments: list[_Segment] = []
-        self._initialized: list[Node] = []
+        self._initialized: dict[Node, None] = {}  # in the order of their init
         self._last_use: dict[int, int] = {}
+        # By node: the input arrays from which its outputs were computed while preparing.
+        self._folded: dict[int, list[Array | None]] = {}
 
     # What kernels ask for ------------------------------------------------------------------------------------
 
@@ -166,13 +168,21 @@ class Subgraph(Context):
                 node.user_data = registration.init(self, buffer)
             except Exception as error:
                 raise self._explained(PrepareError, node, error, "failed to initialize") from error
-            self._initialized.append(node)
+            self._initialized[node] = None
 
     def close(self) -> None:
-        """Call `free` once for every `init`, in node order; the first error is raised after all were called."""
+        """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
+        self.ready = False
+        self._segments.clear()
+        self.free(list(self._initialized))
+
+    def free(self, nodes: Sequence[Node]) -> None:
+        """Call `free` for those of the nodes that were initialized, once, in node order."""
         failure: Exception | None = None
-        initialized, self._initialized = self._initialized, []
-        for node in sorted(initialized, key=lambda node: node.index):
+        for node in sorted(nodes, key=lambda node: node.index):
+            if node not in self._initialized:
+                continue
+            del self._initialized[node]
             registration = node.registration
             if registration is not None and registration.free is not None:
                 try:
@@ -180,8 +190,6 @@ class Subgraph(Context):
                 except Exception as error:
                     failure = failure or self._explained(PrepareError, node, error, "failed to free")
             node.user_data = None
-        self.ready = False
-        self._segments.clear()
         if failure is not None:
             raise failure
 
@@ -357,8 +365,8 @@ class Subgraph(Context):
 
     def _is_folded(self, node: Node) -> bool:
         """Whether the node ran while preparing, on the very arrays that its inputs still are."""
-        folded = node.cached("folded", list)
-        return bool(folded) and all(
+        folded = self._folded.get(node.index)
+        return folded is not None and all(
             tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, folded)
         )
 
@@ -374,7 +382,7 @@ class Subgraph(Context):
             return False
         else:
             self._run_now(node)
-        node.cached("folded", list)[:] = [None if tensor is None else tensor.data for tensor in node.inputs]
+        self._folded[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
         return True
 
     def _inputs_vary(self, node: Node) -> bool:

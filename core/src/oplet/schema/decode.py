@@ -87,9 +87,7 @@ class _Decoder:
                     values[field.name] = value
         return result
 
-    def value(
-        self, cls: type[Table], field: Field, position: int, offset: int, slots: tuple[int, ...], table_size: int
-    ) -> Any:
+    def value(self, cls: type[Table], field: Field, position: int, offset: int, slots: tuple[int, ...], table_size: int) -> Any:
         at = position + offset
         if field.kind == "scalar":
             flags = field.flags
@@ -114,7 +112,7 @@ class _Decoder:
             return self.table(field.members[member], self.follow(at, what))
         target = self.follow(at, what)
         if field.kind == "table":
-            return self.table(field.table, target)  # type: ignore[type-var]
+            return self.table(field.table or Table, target)
         length = _UOFFSET.unpack_from(self.buffer, target)[0]
         start = target + 4
         if field.kind == "vector":
@@ -128,8 +126,8 @@ class _Decoder:
             return bytes(self.buffer[start : start + length]).decode("utf-8", "surrogateescape")
         if start + length * 4 > self.size:
             raise self.fail(f"{what} of {length} tables does not fit into the file", target)
-        table = field.table
-        return [self.table(table, self.follow(start + 4 * i, what)) for i in range(length)]  # type: ignore[type-var]
+        table = field.table or Table
+        return [self.table(table, self.follow(start + 4 * i, what)) for i in range(length)]
 
 
 def _members(enum: type[IntEnum]) -> dict[int, IntEnum]:

@@ -8,8 +8,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.schema.enums import ActivationFunctionType, CombinerType, FullyConnectedOptionsWeightsFormat, LSHProjectionType, LSTMKernelType, MirrorPadMode, Padding, TensorType
+from oplet.schema.enums import (
+    ActivationFunctionType,
+    CombinerType,
+    FullyConnectedOptionsWeightsFormat,
+    LSHProjectionType,
+    LSTMKernelType,
+    MirrorPadMode,
+    Padding,
+    TensorType,
+)
 from oplet.schema.table import Table, boolean, enum, float32, int32, int64, string, uint32, vector
+
 
 class Conv2DOptions(Table):
     padding: Padding = enum(0, Padding)
@@ -63,7 +73,9 @@ class RNNOptions(Table):
 
 class FullyConnectedOptions(Table):
     fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
-    weights_format: FullyConnectedOptionsWeightsFormat = enum(1, FullyConnectedOptionsWeightsFormat, FullyConnectedOptionsWeightsFormat.DEFAULT, since=2)
+    weights_format: FullyConnectedOptionsWeightsFormat = enum(
+        1, FullyConnectedOptionsWeightsFormat, FullyConnectedOptionsWeightsFormat.DEFAULT, since=2
+    )
     keep_num_dims: bool = boolean(2, since=5)
     asymmetric_quantize_inputs: bool = boolean(3, since=7)
     quantized_bias_type: TensorType = enum(4, TensorType, since=11)

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.schema.enums import CustomOptionsFormat, ReduceWindowFunction, RngAlgorithm, StablehloComparisonDirection, StablehloComparisonType, StablehloPrecisionConfig
+from oplet.schema.enums import (
+    CustomOptionsFormat,
+    ReduceWindowFunction,
+    RngAlgorithm,
+    StablehloComparisonDirection,
+    StablehloComparisonType,
+    StablehloPrecisionConfig,
+)
 from oplet.schema.table import Table, boolean, enum, int32, int64, string, vector
+
 
 class StablehloConcatenateOptions(Table):
     dimension: int = int64(0)

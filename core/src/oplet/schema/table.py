@@ -14,17 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from flatbuffers import number_types as N
-
-if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
-else:  # only type checkers read it, and Python 3.10 does not have it
-
-    def dataclass_transform(**_: Any) -> Any:
-        return lambda cls: cls
 
 __all__ = ["Field", "Table"]
 
@@ -178,13 +171,6 @@ def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: i
     return Field(id, "vector", flags=flags, enum=enum, since=since)
 
 
-@dataclass_transform(
-    kw_only_default=True,
-    eq_default=True,
-    field_specifiers=(
-        boolean, int8, int32, uint32, int64, uint64, float32, enum, string, table, tables, union, vector,
-    ),
-)  # fmt: skip
 class Table:
     """Base of all tables: keyword construction, equality by value, a repr that shows what is set."""
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from oplet.schema.enums import BuiltinOperator, CustomOptionsFormat, DimensionType, TensorType
 from oplet.schema.options import BuiltinOptions
 from oplet.schema.stablehlo_options import BuiltinOptions2
-from oplet.schema.table import Table, boolean, enum, int32, int8, string, table, tables, uint32, uint64, union, vector
+from oplet.schema.table import Table, boolean, enum, int8, int32, string, table, tables, uint32, uint64, union, vector
+
 
 class CustomQuantization(Table):
     """Quantization that only its own tooling understands."""

@@ -1,0 +1,143 @@
+"""How a graph is cut into what a delegate runs and what stays.
+
+Rules: tflite/graph_info.cc of google-ai-edge/LiteRT. Nodes are grouped greedily: a subset takes every ready node of its
+kind, also past nodes that are not ready yet, so that a delegate gets few and large partitions; a node is ready when what it
+reads was made before and what must run before it did.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from oplet.errors import DelegateError
+
+__all__ = ["GraphNode", "NodeSubset", "partition_graph"]
+
+_ALWAYS_READY = -2
+_NOT_READY = -1
+
+
+class GraphNode(NamedTuple):
+    """A node as the partitioner sees it.
+
+    Attributes:
+        inputs: tensor indices; -1 for optional inputs that are left out.
+        outputs: tensor indices.
+        side_effects: whether it must keep its order among nodes with side effects.
+    """
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    side_effects: bool = False
+
+
+class NodeSubset(NamedTuple):
+    """Nodes that run together, in order.
+
+    Attributes:
+        claimed: whether they are the delegate's.
+        nodes: indices of the nodes.
+        inputs: tensors that they read from outside, constants included, sorted.
+        outputs: tensors that others, or the caller, read from them, sorted.
+    """
+
+    claimed: bool
+    nodes: list[int]
+    inputs: list[int]
+    outputs: list[int]
+
+
+def partition_graph(
+    nodes: Sequence[GraphNode],
+    plan: Sequence[int],
+    graph_outputs: Iterable[int],
+    claimed: Collection[int],
+    *,
+    greedy: bool = True,
+    control_edges: Iterable[tuple[int, int]] | None = None,
+    fuse: bool = True,
+) -> list[NodeSubset]:
+    """Cut a graph into subsets of claimed and of other nodes.
+
+    Args:
+        nodes: all nodes.
+        plan: indices of the nodes to run, in order.
+        graph_outputs: the tensors that the caller reads.
+        claimed: indices of the nodes that the delegate wants.
+        greedy: take ready nodes past ones that are not ready; otherwise the order of the plan is kept.
+        control_edges: pairs (before, after) of nodes; None means: nodes with side effects keep their order.
+        fuse: False for one node a subset.
+
+    Raises:
+        DelegateError: an index does not exist, or the graph has a cycle.
+    """
+    known = set(plan)
+    for index in claimed:
+        if index not in known:
+            raise DelegateError(f"A delegate claims node {index}, which is not in the execution plan of {len(plan)} nodes.")
+    if control_edges is None:
+        effects = [i for i in plan if nodes[i].side_effects] if greedy else []
+        control_edges = itertools.pairwise(effects)
+    successors: dict[int, set[int]] = {}
+    waiting = dict.fromkeys(plan, 0)
+    for before, after in set(control_edges):
+        if before not in known or after not in known:
+            raise DelegateError(f"A control edge leads from node {before} to node {after}, which are not both in the plan.")
+        successors.setdefault(before, set()).add(after)
+        waiting[after] += 1
+
+    made_in: dict[int, int] = {tensor: _NOT_READY for i in plan for tensor in nodes[i].outputs}
+    wanted = set(claimed)
+    left = list(plan)
+    subsets: list[NodeSubset] = []
+
+    def ready(index: int) -> bool:
+        inputs_made = all(made_in.get(t, _ALWAYS_READY) != _NOT_READY for t in nodes[index].inputs if t != -1)
+        return not waiting[index] and inputs_made
+
+    while left:
+        epoch = len(subsets)
+        kind: bool | None = None
+        taken: list[int] = []
+        inputs: set[int] = set()
+        closed = growing = False
+        while not closed:
+            growing = False
+            remaining: list[int] = []
+            for place, index in enumerate(left):
+                fits = kind is None or (index in wanted) == kind
+                if closed or not fits or not ready(index):
+                    if not greedy and taken:
+                        closed = True  # the order of the plan is kept: nothing behind the first that does not fit
+                    remaining.append(index)
+                    continue
+                kind = index in wanted
+                taken.append(index)
+                growing = True
+                for tensor in nodes[index].inputs:
+                    origin = made_in.get(tensor, _ALWAYS_READY)
+                    if tensor != -1 and origin != epoch:
+                        inputs.add(tensor)
+                        if origin >= 0:
+                            subsets[origin].outputs.append(tensor)
+                for tensor in nodes[index].outputs:
+                    made_in[tensor] = epoch
+                for after in successors.get(index, ()):
+                    waiting[after] -= 1
+                if not fuse:
+                    closed = True
+                    remaining.extend(left[place + 1 :])
+                    break
+            left = remaining
+            if not growing:
+                break
+        if not taken:
+            raise DelegateError(f"The graph has a cycle: nodes {left[:8]} wait for each other.")
+        subsets.append(NodeSubset(bool(kind), taken, sorted(inputs), []))
+    for tensor in graph_outputs:
+        origin = made_in.get(tensor, _ALWAYS_READY)
+        if origin >= 0:
+            subsets[origin].outputs.append(tensor)
+    return [subset._replace(outputs=sorted(set(subset.outputs))) for subset in subsets]

@@ -1,0 +1,14 @@
+"""A delegate to copy: it claims float CONV_2D and MEAN nodes and runs them with numpy code of its own."""
+
+from __future__ import annotations
+
+from oplet import DelegateRegistry, hookimpl
+
+#: The version of oplet's plugin API that this package is written for.
+OPLET_API = "1"
+
+
+@hookimpl
+def register_delegates(registry: DelegateRegistry) -> None:
+    """Offer the delegate under the name `example`; it is imported when someone asks for it."""
+    registry.add("example", f"{__name__}.delegate:MyDelegate")

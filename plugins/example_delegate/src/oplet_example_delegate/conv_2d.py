@@ -1,0 +1,71 @@
+"""CONV_2D version 1 on float32: a sum over the filter's taps, each one a matrix product over the channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from oplet import Node
+from oplet.schema.enums import ActivationFunctionType, Padding
+from oplet.schema.options import Conv2DOptions
+
+_LIMITS = {
+    ActivationFunctionType.NONE: (-np.inf, np.inf),
+    ActivationFunctionType.RELU: (0.0, np.inf),
+    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
+    ActivationFunctionType.RELU6: (0.0, 6.0),
+}
+
+
+def refuses(node: Node) -> str:
+    """Why the node cannot be run here; "" if it can."""
+    options = node.options(Conv2DOptions)
+    if len(node.inputs) != 3 or any(tensor is None for tensor in node.inputs):
+        return "it wants an input, a filter and a bias"
+    data, weights, bias = node.inputs
+    if data.ndim != 4 or weights.ndim != 4 or not weights.is_constant or not bias.is_constant:
+        return "it wants a 4-D input, and a constant 4-D filter and bias"
+    if weights.type is not data.type or weights.shape[3] != data.shape[3] or bias.shape != weights.shape[:1]:
+        return f"its filter {list(weights.shape)} or bias {list(bias.shape)} does not fit the input {list(data.shape)}"
+    if options.stride_h < 1 or options.stride_w < 1:
+        return f"its strides are {options.stride_h} and {options.stride_w}"
+    if options.fused_activation_function not in _LIMITS:
+        return f"it has no activation {options.fused_activation_function!r}"
+    return "" if min(output_shape(node)) > 0 else "its filter is larger than its input"
+
+
+def output_shape(node: Node) -> tuple[int, ...]:
+    """Batch, rows, columns and filters of the output."""
+    options = node.options(Conv2DOptions)
+    data, weights = node.inputs[0].shape, node.inputs[1].shape
+    rows, columns = (
+        -(-size // stride) if options.padding is Padding.SAME else -(-(size - taps + 1) // stride)
+        for size, taps, stride in zip(data[1:3], weights[1:3], (options.stride_h, options.stride_w))
+    )
+    return data[0], rows, columns, weights[0]
+
+
+def bind(node: Node) -> Callable[[], None]:
+    """The function that computes the output from the input's present values."""
+    options = node.options(Conv2DOptions)
+    data, weights, bias, out = (tensor.data for tensor in (*node.inputs, node.outputs[0]))
+    stride_h, stride_w = options.stride_h, options.stride_w
+    _, rows, columns, _ = out.shape
+    _, height, width, _ = weights.shape
+    # SAME puts the odd one of the missing rows and columns at the end.
+    missing_h = max((rows - 1) * stride_h + height - data.shape[1], 0)
+    missing_w = max((columns - 1) * stride_w + width - data.shape[2], 0)
+    padding = ((0, 0), (missing_h // 2, -(-missing_h // 2)), (missing_w // 2, -(-missing_w // 2)), (0, 0))
+    low, high = _LIMITS[options.fused_activation_function]
+
+    def run() -> None:
+        padded = np.pad(data, padding) if missing_h or missing_w else data
+        total = np.zeros_like(out)
+        for y in range(height):
+            for x in range(width):
+                taps = padded[:, y : y + (rows - 1) * stride_h + 1 : stride_h, x : x + (columns - 1) * stride_w + 1 : stride_w]
+                total += taps @ weights[:, y, x].T
+        total += bias
+        np.clip(total, low, high, out=out)
+
+    return run
