@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
     import importlib_metadata
 
     paths = [os.fspath(site) for site in sites]
-    before_path, before_modules = list(sys.path), set(sys.modules)
+    roots = {path.stem for site in sites for path in Path(site).glob("*")}
+    before_path = list(sys.path)
+    hidden = _drop_modules(roots)
     sys.path[:0] = paths
     importlib.invalidate_caches()
     try:
@@ -78,8 +81,11 @@ def installed(*sites: Path) -> Iterator[list[EntryPoint]]:
         yield [entry for dist in found for entry in dist.entry_points if entry.group == "oplet"]
     finally:
         sys.path[:] = before_path
-        for name in set(sys.modules) - before_modules:
-            file = getattr(sys.modules[name], "__file__", None) or ""
-            if any(file.startswith(path + os.sep) for path in paths):
-                del sys.modules[name]
+        _drop_modules(roots)
+        sys.modules.update(hidden)
         importlib.invalidate_caches()
+
+
+def _drop_modules(roots: set[str]) -> dict[str, ModuleType]:
+    """Take the packages `roots`, and what is in them, out of sys.modules."""
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in roots}
