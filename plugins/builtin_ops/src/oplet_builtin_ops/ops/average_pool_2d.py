@@ -1,0 +1,8 @@
+"""AVERAGE_POOL_2D: the mean of each window, of the values inside the map. Numerics: tflite/kernels/pooling.cc"""
+
+from __future__ import annotations
+
+from oplet import Registration
+from oplet_builtin_ops.pooling import bind_average, prepare_average
+
+REGISTRATION = Registration(prepare=prepare_average, bind=bind_average, pure=True)

@@ -1,0 +1,91 @@
+"""CONCATENATION: inputs one after the other along an axis; uint8 inputs are rescaled to the output's quantization.
+
+Numerics: tflite/kernels/concatenation.cc, tflite/kernels/internal/reference/concatenation.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet.schema.enums import ActivationFunctionType
+from oplet.schema.options import ConcatenationOptions
+from oplet_builtin_ops.fixed_point import ensure_scale
+from oplet_builtin_ops.shapes import (
+    Array,
+    Thunk,
+    along,
+    ensure_operands,
+    ensure_same_quantization,
+    ensure_same_type,
+    resolve_axis,
+)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure(node.inputs, "it has no inputs and takes at least one.")
+    ensure_operands(node, len(node.inputs))
+    options = node.options(ConcatenationOptions)
+    activation = options.fused_activation_function
+    ensure(activation == ActivationFunctionType.NONE, f"it has the fused activation {activation.name}; only NONE is allowed.")
+    first, output = node.inputs[0], node.outputs[0]
+    # Scalars are laid side by side, as if each were a vector of one.
+    axis = resolve_axis(options.axis, max(first.ndim, 1))
+    length = 0
+    for tensor in node.inputs:
+        ensure_same_type(tensor, output)
+        fits = tensor.ndim == first.ndim and all(
+            mine == its for i, (mine, its) in enumerate(zip(tensor.shape, first.shape)) if i != axis
+        )
+        ensure(fits, f"{tensor} and {first} differ elsewhere than on axis {axis}, along which they are concatenated.")
+        length += tensor.shape[axis] if tensor.ndim else 1
+        if tensor.type == TensorType.INT8:
+            ensure_same_quantization(tensor, output)
+        if tensor.type == TensorType.INT16:
+            ensure(tensor.zero_point == 0, f"{tensor} has zero point {tensor.zero_point}; int16 takes 0 here.")
+        if _rescales(tensor, output):
+            ensure_scale(tensor)
+            ensure_scale(output)
+    context.resize_tensor(output, (*first.shape[:axis], length, *first.shape[axis + 1 :]))
+
+
+def _rescales(tensor: Tensor, output: Tensor) -> bool:
+    equal = tensor.scale == output.scale and tensor.zero_point == output.zero_point
+    return tensor.type == TensorType.UINT8 and not equal
+
+
+def _table(tensor: Tensor, output: Tensor) -> Array:
+    """What each of the 256 values becomes in the output's quantization, in LiteRT's float32 arithmetic."""
+    factor = np.float32(tensor.scale) * (np.float32(1) / np.float32(output.scale))
+    real = np.arange(256, dtype=np.float32) * factor + np.float32(-tensor.zero_point) * factor
+    rounded = np.copysign(np.floor(np.abs(real.astype(np.float64)) + 0.5), real)
+    return np.asarray(np.clip(rounded + output.zero_point, 0, 255)).astype(np.uint8)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    output = node.outputs[0]
+    options = node.options(ConcatenationOptions)
+    axis = resolve_axis(options.axis, output.ndim)
+    pieces: list[tuple[Array, Array]] = []
+    tables: list[tuple[Array, Array, Array]] = []
+    start = 0
+    for tensor in node.inputs:
+        source = tensor.data.reshape(tensor.shape or (1,))
+        stop = start + source.shape[axis]
+        target = output.data[along(axis, slice(start, stop))]
+        start = stop
+        if _rescales(tensor, output):
+            tables.append((target, _table(tensor, output), source))
+        else:
+            pieces.append((target, source))
+
+    def run() -> None:
+        for target, source in pieces:
+            target[...] = source
+        for target, table, source in tables:
+            target[...] = table[source]
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

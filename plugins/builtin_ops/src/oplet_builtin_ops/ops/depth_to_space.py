@@ -1,0 +1,34 @@
+"""DEPTH_TO_SPACE: blocks of channels become blocks of pixels. Numerics: tflite/kernels/depth_to_space.cc"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, ensure
+from oplet.schema.options import DepthToSpaceOptions
+from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_same_type(source, output)
+    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    block = node.options(DepthToSpaceOptions).block_size
+    ensure(block > 0, f"block_size is {block} and must be above zero.")
+    batch, height, width, channels = source.shape
+    ensure(
+        channels % (block * block) == 0,
+        f"{source} has {channels} channels, which blocks of {block} x {block} do not divide.",
+    )
+    context.resize_tensor(output, (batch, height * block, width * block, channels // (block * block)))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    block = node.options(DepthToSpaceOptions).block_size
+    output = node.outputs[0].data
+    batch, height, width, _ = node.inputs[0].shape
+    channels = output.shape[-1]
+    blocks = node.inputs[0].data.reshape(batch, height, width, block, block, channels)
+    return copier(output.reshape(batch, height, block, width, block, channels), blocks.transpose(0, 1, 3, 2, 4, 5))
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,44 @@
+"""EXPAND_DIMS: insert a dimension of 1 before `axis`. Numerics: tflite/kernels/expand_dims.cc"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet_builtin_ops.shapes import (
+    Shape,
+    Thunk,
+    copier,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_same_quantization,
+    ensure_same_type,
+    read_int,
+    resolve_axis,
+)
+
+
+def _shapes(node: Node) -> list[Shape]:
+    shape = node.inputs[0].shape
+    axis = resolve_axis(read_int(node.inputs[1]), len(shape) + 1)
+    return [(*shape[:axis], 1, *shape[axis:])]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, axis = node.inputs
+    ensure_same_type(source, node.outputs[0])
+    ensure_same_quantization(source, node.outputs[0])
+    ensure_type(axis, TensorType.INT32, TensorType.INT64)
+    defer_or_resize(context, node, [axis], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    output = node.outputs[0].data
+    return copier(output, node.inputs[0].data.reshape(output.shape))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,76 @@
+"""GATHER: slices along an axis, picked by positions; the first `batch_dims` axes go in step with the positions'.
+
+Numerics: tflite/kernels/gather.cc
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import GatherOptions
+from oplet_builtin_ops.shapes import Array, Shape, Thunk, ensure_operands, ensure_same_type, resolve_axis
+
+
+def _axes(node: Node) -> tuple[int, int]:
+    """The axis and the number of batch axes, both checked."""
+    source, positions = node.inputs
+    options = node.options(GatherOptions)
+    axis = resolve_axis(options.axis, source.ndim)
+    batch = options.batch_dims + (positions.ndim if options.batch_dims < 0 else 0)
+    ensure(
+        0 <= batch <= min(axis, positions.ndim),
+        f"batch_dims is {options.batch_dims}; it may reach neither beyond axis {axis} nor beyond the axes of {positions}.",
+    )
+    ensure(
+        source.shape[:batch] == positions.shape[:batch],
+        f"{source} and {positions} differ in their first {batch} dimensions (batch_dims).",
+    )
+    return axis, batch
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, positions = node.inputs
+    ensure_same_type(source, node.outputs[0])
+    ensure_type(positions, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+    axis, batch = _axes(node)
+    shape: Shape = source.shape[:axis] + positions.shape[batch:] + source.shape[axis + 1 :]
+    context.resize_tensor(node.outputs[0], shape)
+
+
+def _check(positions: Array, length: int) -> None:
+    # A negative position seen as unsigned is a large one, so that one comparison finds both kinds.
+    if positions.size and positions.view(np.uint64).max() >= length:
+        wrong = positions[(positions < 0) | (positions >= length)][0]
+        ensure(False, f"position {wrong} is outside the axis gathered from, which has length {length}.")
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    axis, batch = _axes(node)
+    source, positions, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
+    length = source.shape[axis]
+    batches, before, after = prod(source.shape[:batch]), prod(source.shape[batch:axis]), prod(source.shape[axis + 1 :])
+    values = positions.reshape(batches, prod(positions.shape[batch:]))
+    picks = values.astype(np.int64)
+    rows = source.reshape(batches, before, length, after)
+    targets = output.reshape(batches, before, picks.shape[1], after)
+    pieces = [(rows[i], picks[i], targets[i]) for i in range(batches)]
+    constant = node.inputs[1].is_constant
+    if constant:
+        _check(picks, length)
+
+    def run() -> None:
+        if not constant:
+            picks[...] = values
+            _check(picks, length)
+        for row, pick, target in pieces:
+            # Positions are in range by now; "clip" is the mode in which take writes straight into its target.
+            row.take(pick, 1, target, "clip")
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,8 @@
+"""MAX_POOL_2D: the largest value of each window. Numerics: tflite/kernels/pooling.cc"""
+
+from __future__ import annotations
+
+from oplet import Registration
+from oplet_builtin_ops.pooling import bind_max, prepare_max
+
+REGISTRATION = Registration(prepare=prepare_max, bind=bind_max, pure=True)

@@ -1,0 +1,97 @@
+"""MEAN: the mean over the axes that the second input names.
+
+Numerics: tflite/kernels/reduce.cc, tflite/kernels/internal/reference/reduce.h (QuantizedMeanOrSum)
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType
+from oplet_builtin_ops.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.reduction import bind_reduction, kept_shape, prepare_reduction, reduced_axes
+from oplet_builtin_ops.shapes import Thunk
+
+_QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+
+
+def prepare(context: Context, node: Node) -> None:
+    prepare_reduction(context, node, TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *_QUANTIZED)
+    if node.inputs[0].type in _QUANTIZED:
+        ensure_scale(node.inputs[0])
+        ensure_scale(node.outputs[0])
+
+
+def _bind_float(node: Node) -> Thunk:
+    source, axes = node.inputs[0].data, reduced_axes(node)
+    output = node.outputs[0].data.reshape(kept_shape(node))
+    count = np.full(1, prod(source.shape[axis] for axis in axes), np.float32)
+    if axes and axes == tuple(range(axes[0], axes[-1] + 1)):
+        # Neighbouring axes are one axis of a matrix, or of a stack of them, whose columns BLAS adds up.
+        before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
+        ones = np.ones((1, int(count[0])), np.float32)
+        stack = source.reshape(before, ones.shape[1], after)
+        if after == 1:
+            add = partial(np.matmul, stack.reshape(before, -1), ones[0], output.reshape(before))
+        else:
+            add = partial(np.matmul, ones, stack, output.reshape(before, 1, after))
+    else:
+        add = partial(np.add.reduce, source, axes, None, output, True)
+
+    def run() -> None:
+        add()
+        np.divide(output, count, output)
+
+    return run
+
+
+def _bind_integer(node: Node) -> Thunk:
+    source, axes = node.inputs[0].data, reduced_axes(node)
+    output = node.outputs[0].data.reshape(kept_shape(node))
+    count = prod(source.shape[axis] for axis in axes)
+
+    def run() -> None:
+        sums = np.add.reduce(source, axes, dtype=np.int64, keepdims=True)
+        # C++ divides towards zero, numpy downwards.
+        np.copyto(output, np.sign(sums) * (np.abs(sums) // count), casting="unsafe")
+
+    return run
+
+
+def _bind_quantized(node: Node) -> Thunk:
+    source, output, axes = node.inputs[0], node.outputs[0], reduced_axes(node)
+    values, target = source.data, output.data.reshape(kept_shape(node))
+    count = prod(source.shape[axis] for axis in axes)
+    multiplier, shift = quantize_multiplier(source.scale / output.scale)
+    # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
+    bits = min(count.bit_length() - 1, 32, 31 + shift)
+    multiplier, shift = (multiplier << bits) // count, shift - bits
+    offset, zero_point = np.int32(source.zero_point * count), output.zero_point
+    limits = np.iinfo(target.dtype)
+
+    def run() -> None:
+        sums = np.add.reduce(values, axes, dtype=np.int32, keepdims=True)
+        means = multiply_by_quantized_multiplier(sums - offset, multiplier, shift) + zero_point
+        np.copyto(target, clip(means, limits.min, limits.max), casting="unsafe")
+
+    return run
+
+
+def _bind(node: Node) -> Thunk:
+    source, output = node.inputs[0], node.outputs[0]
+    if source.size == 0:
+        # The mean of nothing is NaN, which LiteRT writes as 0 where there is no NaN.
+        return partial(output.data.fill, np.nan if source.type == TensorType.FLOAT32 else 0)
+    if source.type == TensorType.FLOAT32:
+        return _bind_float(node)
+    return _bind_quantized(node) if source.type in _QUANTIZED else _bind_integer(node)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return bind_reduction(context, node, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

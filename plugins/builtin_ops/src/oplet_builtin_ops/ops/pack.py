@@ -1,0 +1,36 @@
+"""PACK: tensors of one shape stacked along a new axis. Numerics: tflite/kernels/pack.cc"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, ensure
+from oplet.schema.options import PackOptions
+from oplet_builtin_ops.shapes import Thunk, along, ensure_operands, ensure_same_quantization, ensure_same_type, resolve_axis
+
+
+def prepare(context: Context, node: Node) -> None:
+    options = node.options(PackOptions)
+    ensure(options.values_count > 0, f"values_count is {options.values_count} and must be above zero.")
+    ensure_operands(node, options.values_count)
+    first, output = node.inputs[0], node.outputs[0]
+    axis = resolve_axis(options.axis, first.ndim + 1)
+    for tensor in node.inputs:
+        ensure_same_type(tensor, output)
+        ensure(tensor.shape == first.shape, f"{tensor} and {first} must have the same shape to be packed.")
+        ensure_same_quantization(tensor, output)
+    context.resize_tensor(output, (*first.shape[:axis], len(node.inputs), *first.shape[axis:]))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    output = node.outputs[0].data
+    axis = resolve_axis(node.options(PackOptions).axis, output.ndim)
+    # The trailing ellipsis keeps a view where an index alone would give a scalar.
+    pairs = [(output[along(axis, i, ...)], tensor.data) for i, tensor in enumerate(node.inputs)]
+
+    def run() -> None:
+        for target, source in pairs:
+            target[...] = source
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,8 @@
+"""PAD: a border of zeros (of the zero point, if quantized) around a tensor. Numerics: tflite/kernels/pad.cc"""
+
+from __future__ import annotations
+
+from oplet import Registration
+from oplet_builtin_ops.padding import bind_pad, prepare_pad
+
+REGISTRATION = Registration(prepare=prepare_pad, bind=bind_pad, pure=True)

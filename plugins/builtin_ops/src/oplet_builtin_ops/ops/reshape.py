@@ -1,0 +1,70 @@
+"""RESHAPE: the same values in another shape; one dimension of -1 takes what is left.
+
+Numerics: tflite/kernels/reshape.cc, tflite/kernels/internal/reshape_utils.h
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.schema.options import ReshapeOptions
+from oplet_builtin_ops.shapes import (
+    Shape,
+    Thunk,
+    copier,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_same_type,
+    read_ints,
+)
+
+
+def _shape_in_tensor(node: Node) -> bool:
+    # LiteRT goes by the options when the shape tensor is not a vector of int32.
+    shape = node.optional_input(1)
+    return shape is not None and shape.ndim == 1 and shape.type == TensorType.INT32
+
+
+def _shapes(node: Node) -> list[Shape]:
+    source = node.inputs[0]
+    if _shape_in_tensor(node):
+        wanted = read_ints(node.inputs[1])
+    else:
+        new_shape = node.options(ReshapeOptions).new_shape
+        wanted = [] if new_shape is None else new_shape.tolist()
+        # Old converters wrote a scalar's shape as [0].
+        if wanted == [0]:
+            wanted = []
+    ensure(all(dim >= -1 for dim in wanted), f"the new shape {wanted} has a dimension below -1.")
+    ensure(wanted.count(-1) <= 1, f"the new shape {wanted} has more than one -1.")
+    shape = tuple(wanted)
+    if -1 in wanted:
+        # Zeros are left out on both sides, so that [0, 3] can become [0, -1].
+        known = prod(dim for dim in wanted if dim > 0)
+        rest = 0 if source.size == 0 and 0 not in wanted else prod(dim for dim in source.shape if dim) // known
+        shape = tuple(rest if dim == -1 else dim for dim in wanted)
+    ensure(
+        prod(shape) == source.size,
+        f"{source} has {source.size} elements, the new shape {wanted} has {prod(shape)}.",
+    )
+    return [shape]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1, optional=1)
+    ensure_same_type(node.inputs[0], node.outputs[0])
+    defer_or_resize(context, node, node.inputs[1:] if _shape_in_tensor(node) else [], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    output = node.outputs[0].data
+    return copier(output, node.inputs[0].data.reshape(output.shape))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,57 @@
+"""RESIZE_NEAREST_NEIGHBOR: each output pixel is the input pixel nearest to it.
+
+Numerics: tflite/kernels/internal/reference/resize_nearest_neighbor.h
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType
+from oplet.schema.options import ResizeNearestNeighborOptions
+from oplet_builtin_ops.resize import prepare_resize, resized_shapes
+from oplet_builtin_ops.shapes import Array, Thunk, copier, defer_or_run
+
+_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32)
+
+
+def prepare(context: Context, node: Node) -> None:
+    prepare_resize(context, node, *_TYPES)
+
+
+def _nearest(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+    """The input position of each output position, in LiteRT's float32 arithmetic."""
+    steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
+    scale = np.float32(steps) / np.float32(spaces)
+    real = (np.arange(outputs, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
+    # Corners are aligned by rounding to the nearest, halves up.
+    whole = np.floor(real.astype(np.float64) + 0.5) if align_corners else np.floor(real)
+    return np.asarray(np.clip(whole.astype(np.int64), 0, length - 1))
+
+
+def _bind(node: Node) -> Thunk:
+    options = node.options(ResizeNearestNeighborOptions)
+    source, output = node.inputs[0].data, node.outputs[0].data
+    (batch, height, width, channels), (_, out_height, out_width, _) = source.shape, output.shape
+    rows, columns = (
+        _nearest(length, outputs, options.align_corners, options.half_pixel_centers)
+        for length, outputs in ((height, out_height), (width, out_width))
+    )
+    down, across = out_height // height, out_width // width
+    if np.array_equal(rows, np.arange(height).repeat(down)) and np.array_equal(columns, np.arange(width).repeat(across)):
+        # Every pixel is repeated equally often, as when an image is doubled.
+        blocks = output.reshape(batch, height, down, width, across, channels)
+        return copier(blocks, source[:, :, None, :, None])
+    pixels = (rows[:, None] * width + columns).ravel()
+    flat = source.reshape(batch, height * width, channels)
+    # Positions are in range; "clip" is the mode in which take writes straight into its target.
+    return partial(flat.take, pixels, 1, output.reshape(batch, pixels.size, channels), "clip")
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, resized_shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

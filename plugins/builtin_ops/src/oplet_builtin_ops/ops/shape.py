@@ -1,0 +1,27 @@
+"""SHAPE: the input's shape as a vector, known before anything runs. Numerics: tflite/kernels/shape.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import ShapeOptions
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    output = node.outputs[0]
+    wanted = node.options(ShapeOptions).out_type
+    ensure(wanted in (TensorType.INT32, TensorType.INT64), f"out_type is {wanted!r}; a shape is INT32 or INT64.")
+    ensure_type(output, wanted)
+    shape = np.array(node.inputs[0].shape, output.dtype)
+    context.resize_tensor(output, shape.shape)
+    context.set_constant(output, shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return lambda: None
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,75 @@
+"""SLICE: a box of a tensor, from `begin`, of `size`; a size of -1 reaches to the end. Numerics: tflite/kernels/slice.cc"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, read_ints
+
+
+def _box(node: Node) -> tuple[slice, ...]:
+    source = node.inputs[0]
+    begins, sizes = read_ints(node.inputs[1]), read_ints(node.inputs[2])
+    box = []
+    for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
+        end = dim if size == -1 else begin + size
+        ensure(
+            size >= -1 and 0 <= begin <= end <= dim,
+            f"begin {begins} and size {sizes} leave {source}: axis {axis} takes {size} from {begin} on and has {dim}.",
+        )
+        box.append(slice(begin, end))
+    return tuple(box)
+
+
+def _extent(box: tuple[slice, ...]) -> Shape:
+    return tuple(part.stop - part.start for part in box)
+
+
+def _index(box: tuple[slice, ...]) -> tuple[Any, ...]:
+    # The ellipsis keeps a view of a scalar, which has no axis to slice.
+    return (*box, ...)
+
+
+def _shape(node: Node) -> Shape | None:
+    """The output's shape as far as it is known before the values of `begin` and `size` are."""
+    _, begin, size = node.inputs
+    if size.is_constant and (begin.is_constant or -1 not in read_ints(size)):
+        return _extent(_box(node)) if begin.is_constant else tuple(read_ints(size))
+    # Like LiteRT, trust a model that declares the shape in full, so that what follows stays static.
+    declared = node.outputs[0].shape_signature
+    return declared if declared and -1 not in declared else None
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 3)
+    source, begin, size = node.inputs
+    output = node.outputs[0]
+    ensure_same_type(source, output)
+    for tensor in (begin, size):
+        ensure_type(tensor, TensorType.INT32, TensorType.INT64)
+        ensure(tensor.shape == (source.ndim,), f"{tensor} must have one value for each of the {source.ndim} axes of {source}.")
+    node.prepared = _shape(node)
+    if node.prepared is None:
+        context.set_dynamic(output)
+    else:
+        context.resize_tensor(output, node.prepared)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output, known = node.inputs[0], node.outputs[0], node.prepared
+    if all(tensor.is_constant for tensor in node.inputs[1:]):
+        return copier(output.data, source.data[_index(_box(node))])
+
+    def run() -> None:
+        box = _box(node)
+        if known is None:
+            context.resize_tensor(output, _extent(box))
+        else:
+            ensure(_extent(box) == known, f"the slice has the shape {list(_extent(box))}, but {output} is declared otherwise.")
+        output.data[...] = source.data[_index(box)]
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

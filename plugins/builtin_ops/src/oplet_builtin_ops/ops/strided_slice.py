@@ -1,0 +1,149 @@
+"""STRIDED_SLICE: Python's slicing, [begin:end:stride] for each axis, with masks for what begin and end leave open.
+
+Numerics: tflite/kernels/strided_slice.cc, tflite/kernels/internal/reference/strided_slice.h
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import StridedSliceOptions
+from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type, read_ints
+
+#: What numpy indexes with: slices, integers (axes that vanish) and None (new axes).
+Index = tuple[Any, ...]
+
+
+def _layout(node: Node) -> list[int | None]:
+    """For each axis of the input, new axes included, the entry of begin, end and strides that speaks for it.
+
+    None stands for an axis taken whole. An ellipsis stands for at least one axis, also where none is left for it.
+    """
+    source, begin = node.inputs[:2]
+    options = node.options(StridedSliceOptions)
+    entries = begin.size
+    ellipses = [i for i in range(entries) if options.ellipsis_mask >> i & 1]
+    ensure(len(ellipses) <= 1, f"ellipsis_mask {options.ellipsis_mask:#b} sets more than one ellipsis.")
+    new = sum(options.new_axis_mask >> i & 1 for i in range(entries) if i not in ellipses)
+    axes = source.ndim + new
+    ensure(
+        entries - len(ellipses) <= axes,
+        f"begin names {entries - new - len(ellipses)} axes, {source} has {source.ndim}.",
+    )
+    layout: list[int | None] = list(range(entries))
+    if ellipses:
+        at = ellipses[0]
+        layout[at : at + 1] = [None] * max(1, axes - entries + 1)
+    return (layout + [None] * axes)[:axes]
+
+
+def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_open: bool, offset: bool) -> range:
+    """The positions that one entry takes along an axis of length `dim`."""
+    low, high = (0, dim) if stride > 0 else (-1, dim - 1)
+    start = min(max(begin + dim if begin < 0 else begin, low), high)
+    if begin_open:
+        start = low if stride > 0 else high
+    if offset:
+        end += start
+    stop = min(max(end + dim if end < 0 else end, low), high)
+    if end_open:
+        stop = high if stride > 0 else low
+    return range(start, stop, stride)
+
+
+def _index(node: Node) -> tuple[tuple[int, ...], Index]:
+    """The output's shape, and the numpy index that takes it out of the input."""
+    source = node.inputs[0]
+    options = node.options(StridedSliceOptions)
+    begins, ends, strides = (read_ints(tensor) for tensor in node.inputs[1:])
+    ensure(0 not in strides, f"the strides {strides} must not be zero.")
+    dims = iter(source.shape)
+    shape: list[int] = []
+    index: list[Any] = []
+    for entry in _layout(node):
+        if entry is not None and options.new_axis_mask >> entry & 1:
+            shape.append(1)
+            index.append(None)
+            continue
+        dim = next(dims)
+        if entry is None:
+            shape.append(dim)
+            index.append(slice(None))
+            continue
+        begin, stride = begins[entry], strides[entry]
+        begin_open = bool(options.begin_mask >> entry & 1)
+        if options.shrink_axis_mask >> entry & 1:
+            start = _range(begin, 0, stride, dim, begin_open, True, False).start
+            ensure(stride > 0, f"entry {entry} takes a single position, so its stride must be above zero, not {stride}.")
+            ensure(start < dim, f"begin {begins} takes position {begin} of an axis of length {dim} of {source}.")
+            index.append(start)
+            continue
+        taken = _range(begin, ends[entry], stride, dim, begin_open, bool(options.end_mask >> entry & 1), options.offset)
+        shape.append(len(taken))
+        index.append(slice(taken.start, taken.stop if taken.stop >= 0 else None, stride) if len(taken) else slice(0, 0))
+    # The ellipsis keeps a view where the indices alone would give a scalar.
+    return tuple(shape), (*index, ...)
+
+
+def _shape_without_begin(node: Node) -> Sequence[int] | None:
+    """The output's shape if `end` counts from `begin`, whose values are not needed then."""
+    options = node.options(StridedSliceOptions)
+    _, _, end, strides = node.inputs
+    if not (options.offset and end.is_constant and strides.is_constant) or options.end_mask:
+        return None
+    lengths, steps = read_ints(end), read_ints(strides)
+    dims = iter(node.inputs[0].shape)
+    shape: list[int] = []
+    for entry in _layout(node):
+        if entry is not None and options.new_axis_mask >> entry & 1:
+            shape.append(1)
+            continue
+        dim = next(dims)
+        if entry is None:
+            shape.append(dim)
+        elif not options.shrink_axis_mask >> entry & 1:
+            ensure(steps[entry] != 0, f"the strides {steps} must not be zero.")
+            shape.append(len(range(0, lengths[entry], steps[entry])))
+    return shape
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 4)
+    source, begin, end, strides = node.inputs
+    output = node.outputs[0]
+    ensure_same_type(source, output)
+    for tensor in (begin, end, strides):
+        ensure_type(tensor, TensorType.INT32)
+        ensure(
+            tensor.ndim == 1 and tensor.size == begin.size <= 31,
+            f"{tensor} must be a vector as long as {begin}, of at most 31 entries.",
+        )
+    if all(tensor.is_constant for tensor in node.inputs[1:]):
+        node.prepared = _index(node)[0]
+    else:
+        node.prepared = _shape_without_begin(node)
+    if node.prepared is None:
+        context.set_dynamic(output)
+    else:
+        context.resize_tensor(output, node.prepared)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output, known = node.inputs[0], node.outputs[0], node.prepared
+    if all(tensor.is_constant for tensor in node.inputs[1:]):
+        return copier(output.data, source.data[_index(node)[1]])
+
+    def run() -> None:
+        shape, index = _index(node)
+        if known is None:
+            context.resize_tensor(output, shape)
+        else:
+            ensure(list(shape) == known, f"begin {read_ints(node.inputs[1])} lets the slice of {list(known)} leave {source}.")
+        output.data[...] = source.data[index]
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

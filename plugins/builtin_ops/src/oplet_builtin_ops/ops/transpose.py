@@ -1,0 +1,48 @@
+"""TRANSPOSE: output axis i is input axis perm[i]. Numerics: tflite/kernels/transpose.cc"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import (
+    Shape,
+    Thunk,
+    copier,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_same_type,
+    read_ints,
+    resolve_axis,
+)
+
+
+def _perm(node: Node) -> list[int]:
+    source, perm = node.inputs
+    values = read_ints(perm)
+    ensure(perm.ndim == 1 and len(values) == source.ndim, f"{perm} must name each of the {source.ndim} axes of {source} once.")
+    axes = [resolve_axis(axis, source.ndim, f"an axis in the permutation {values}") for axis in values]
+    ensure(len(set(axes)) == len(axes), f"the permutation {values} names an axis twice.")
+    return axes
+
+
+def _shapes(node: Node) -> list[Shape]:
+    return [tuple(node.inputs[0].shape[axis] for axis in _perm(node))]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, perm = node.inputs
+    ensure_same_type(source, node.outputs[0])
+    ensure_type(perm, TensorType.INT32)
+    defer_or_resize(context, node, [perm], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    return copier(node.outputs[0].data, node.inputs[0].data.transpose(_perm(node)))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,37 @@
+"""UNPACK: the slices of a tensor along an axis, each without that axis. Numerics: tflite/kernels/unpack.cc"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, ensure
+from oplet.schema.options import UnpackOptions
+from oplet_builtin_ops.shapes import Thunk, along, ensure_operands, ensure_same_quantization, ensure_same_type, resolve_axis
+
+
+def prepare(context: Context, node: Node) -> None:
+    options = node.options(UnpackOptions)
+    ensure(options.num >= 0, f"num is {options.num} and must not be negative.")
+    ensure_operands(node, 1, options.num)
+    source = node.inputs[0]
+    axis = resolve_axis(options.axis, source.ndim)
+    ensure(source.size > 0, f"{source} has no elements to unpack.")
+    ensure(source.shape[axis] == options.num, f"num is {options.num}, but axis {axis} of {source} is {source.shape[axis]}.")
+    for output in node.outputs:
+        ensure_same_type(source, output)
+        ensure_same_quantization(source, output)
+        context.resize_tensor(output, source.shape[:axis] + source.shape[axis + 1 :])
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source = node.inputs[0].data
+    axis = resolve_axis(node.options(UnpackOptions).axis, source.ndim)
+    # The trailing ellipsis keeps a view where an index alone would give a scalar.
+    pairs = [(output.data, source[along(axis, i, ...)]) for i, output in enumerate(node.outputs)]
+
+    def run() -> None:
+        for target, piece in pairs:
+            target[...] = piece
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,127 @@
+"""What the ops that move data and change shapes share: operand checks, axes, shapes that arrive in tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, ensure
+
+__all__ = [
+    "Array",
+    "Shape",
+    "Thunk",
+    "along",
+    "copier",
+    "defer_or_resize",
+    "defer_or_run",
+    "ensure_operands",
+    "ensure_same_quantization",
+    "ensure_same_type",
+    "read_int",
+    "read_ints",
+    "resolve_axes",
+    "resolve_axis",
+]
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+Thunk = Callable[[], None]
+#: The shapes of a node's outputs, from the values that its inputs have now.
+Shapes = Callable[[Node], Sequence[Shape]]
+
+
+def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:
+    """Refuse the node unless it has `inputs` inputs, at most `optional` more, and `outputs` outputs."""
+    most = inputs + optional
+    wanted = f"{inputs}" if not optional else f"{inputs} to {most}"
+    ensure(inputs <= len(node.inputs) <= most, f"it has {len(node.inputs)} inputs and takes {wanted}.")
+    ensure(len(node.outputs) == outputs, f"it has {len(node.outputs)} outputs and gives {outputs}.")
+    for position in range(inputs):
+        ensure(node.has_input(position), f"input {position} is left out (-1) and may not be.")
+
+
+def ensure_same_type(a: Tensor, b: Tensor) -> None:
+    """Refuse the node unless both tensors hold the same type."""
+    ensure(a.type == b.type, f"{a} and {b} must have the same type.")
+
+
+def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
+    """Refuse the node unless both tensors have the same scale and zero point (LiteRT compares them exactly)."""
+    ensure(
+        a.scale == b.scale and a.zero_point == b.zero_point,
+        f"{a} has scale {a.scale:g} and zero point {a.zero_point}, {b} has {b.scale:g} and {b.zero_point}; "
+        "this op does not rescale, so they must be equal.",
+    )
+
+
+def resolve_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """The axis counted from the front; a negative one counts from the back.
+
+    Raises:
+        EnsureError: there is no such axis.
+    """
+    ensure(-rank <= axis < rank, f"{what} is {axis}, which a tensor of rank {rank} does not have.")
+    return axis + rank if axis < 0 else axis
+
+
+def resolve_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Several axes, ascending, each once; of a scalar there are none to resolve, whatever is asked for."""
+    if rank == 0:
+        return ()
+    return tuple(sorted({resolve_axis(axis, rank) for axis in axes}))
+
+
+def along(axis: int, *where: Any) -> tuple[Any, ...]:
+    """The index that means `where` on one axis, and everything on those before it."""
+    return (slice(None),) * axis + where
+
+
+def read_ints(tensor: Tensor) -> list[int]:
+    """The values of an integer tensor, flat, as Python's integers."""
+    values: list[int] = tensor.data.ravel().tolist()
+    return values
+
+
+def read_int(tensor: Tensor) -> int:
+    """The only value of an integer tensor."""
+    ensure(tensor.size == 1, f"{tensor} must hold exactly one value, not {tensor.size}.")
+    return read_ints(tensor)[0]
+
+
+def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], shapes: Shapes) -> None:
+    """Size the outputs in `prepare`: now if all `sources`, which `shapes` reads, are constant, else when invoked."""
+    node.prepared = all(source.is_constant for source in sources)
+    if node.prepared:
+        _resize(context, node, shapes)
+    else:
+        for output in node.outputs:
+            context.set_dynamic(output)
+
+
+def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[Node], Thunk]) -> Thunk:
+    """The thunk to a `defer_or_resize`: bound once, or sized and bound anew at each invoke."""
+    if node.prepared:
+        return bind(node)
+
+    def run() -> None:
+        _resize(context, node, shapes)
+        bind(node)()
+
+    return run
+
+
+def _resize(context: Context, node: Node, shapes: Shapes) -> None:
+    for output, shape in zip(node.outputs, shapes(node)):
+        context.resize_tensor(output, shape)
+
+
+def copier(target: Array, source: Array) -> Thunk:
+    """A thunk that copies one array, or view, into another of the same shape."""
+
+    def run() -> None:
+        target[...] = source
+
+    return run
