@@ -1,0 +1,48 @@
+"""A kernel's work as a list of numpy calls whose arguments are all looked up: what `bind` makes and the thunk runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Call", "convert", "repeated", "repeats", "run_calls"]
+
+Array = NDArray[Any]
+#: A function and its arguments.
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+#: Short operands make short inner loops; rows are joined until they are about this long.
+_JOINED = 1024
+
+
+def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
+    """The thunk that makes the calls in order."""
+    program = tuple(calls)
+    if len(program) == 1:
+        ((only, operands),) = program
+        return lambda: only(*operands)
+
+    def run() -> None:
+        for function, arguments in program:
+            function(*arguments)
+
+    return run
+
+
+def convert(target: Array, values: Array) -> None:
+    """Copy, converting to the target's type."""
+    np.copyto(target, values, casting="unsafe")
+
+
+def repeats(rows: int, columns: int) -> int:
+    """How many rows of a contiguous matrix to join so that a value per column makes long inner loops; it divides `rows`."""
+    wanted = max(1, min(rows, _JOINED // max(columns, 1)))
+    return next((r for r in range(wanted, max(1, wanted // 2), -1) if rows % r == 0), 1)
+
+
+def repeated(values: Array, times: int) -> Array:
+    """`values` so many times in a row."""
+    return np.tile(values, times) if times > 1 else values

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oplet_builtin_ops import fixed_point as fp
+from oplet_builtin_ops.requantize import Requantizer, Rounding
+
+
+def run(requantizer: Requantizer, accumulators: np.ndarray, dtype: type) -> np.ndarray:
+    output = np.empty(accumulators.shape, dtype)
+    scratch, spare = np.empty(output.size), np.empty(output.size)
+    for function, arguments in requantizer.calls(accumulators, output, scratch, spare):
+        function(*arguments)
+    return output
+
+
+def by_definition(r: Requantizer, accumulators: np.ndarray) -> np.ndarray:
+    total = accumulators.astype(np.int64) + r.offsets
+    multipliers, shifts = fp.quantize_multipliers(r.scales)
+    if r.rounding is Rounding.DOUBLE:
+        scaled = fp.multiply_by_quantized_multiplier(total.astype(np.int32), multipliers, shifts)
+    elif r.rounding is Rounding.WIDE:
+        scaled = fp.multiply_by_quantized_multiplier_int64(total, multipliers, shifts)
+    else:
+        product = total * r.scales
+        scaled = np.where(product < 0, -np.floor(-product + 0.5), np.floor(product + 0.5))
+    return np.clip(scaled.astype(np.int64) + r.zero_point, r.low, r.high)
+
+
+#: Powers of two put accumulators exactly on the thresholds of both roundings.
+SCALES = [2.0**-3, 2.0**-8, 3 * 2.0**-9, 0.0078, 0.00031, 0.74, 1.0, 1.7, 5.0]
+
+
+@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize(("dtype", "zero_point", "low", "high"), [
+    (np.int8, -128, -128, 127), (np.int8, 3, -128, 127), (np.int8, -5, -5, 90), (np.uint8, 128, 0, 255),
+    (np.uint8, 0, 0, 255), (np.int16, 0, -32768, 32767), (np.int16, 0, 0, 32767),
+])  # fmt: skip
+def test_every_block_equals_the_definition(rounding: Rounding, dtype: type, zero_point: int, low: int, high: int) -> None:
+    draw = np.random.default_rng(0)
+    scales = np.array(SCALES)
+    offsets = draw.integers(-2000, 2000, len(scales))
+    near = np.arange(-3000, 3000)[:, None] + np.zeros(len(scales))
+    far = draw.integers(-(2**24), 2**24, (500, len(scales)))
+    accumulators = np.concatenate([near, far]).astype(np.float32)
+    r = Requantizer(scales, offsets, 2.0**24 + 2000, zero_point, low, high, rounding)
+    np.testing.assert_array_equal(run(r, accumulators, dtype), by_definition(r, accumulators))
+
+
+def test_the_fast_way_serves_usual_int8_layers() -> None:
+    assert Requantizer(np.array([0.0007, 0.9]), np.zeros(2, np.int64), 2.0**31 - 1, 0, -128, 127).fits(8)
+
+
+@pytest.mark.parametrize("scale", [2.0**-25, 2.0**-14 * 1.1])
+def test_tiny_scales_take_the_integer_way(scale: float) -> None:
+    r = Requantizer(np.array([scale]), np.array([17]), 2.0**30, 3, -128, 127)
+    accumulators = np.arange(-(2**30), 2**30, 2**20 - 7)[:, None].astype(np.float64)
+    assert not r.fits(8)
+    np.testing.assert_array_equal(run(r, accumulators, np.int8), by_definition(r, accumulators))
