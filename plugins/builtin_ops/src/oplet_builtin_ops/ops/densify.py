@@ -1,0 +1,33 @@
+"""DENSIFY: the dense form of a sparse constant. Numerics: tflite/kernels/densify.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.sparse import densify
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
+    ensure_same_type(source, output)
+    ensure(source.is_constant, f"{source} must be a constant.")
+    ensure(source.sparsity is not None, f"{source} is not sparse; DENSIFY takes a tensor with sparsity metadata.")
+    context.resize_tensor(output, source.shape)
+    if source.sparsity is not None:
+        node.prepared = densify(source.data, source.sparsity, source.shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    dense, output = node.prepared, node.outputs[0].data
+
+    def run() -> None:
+        np.copyto(output, dense)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

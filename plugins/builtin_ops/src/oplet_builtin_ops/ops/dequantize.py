@@ -1,0 +1,68 @@
+"""DEQUANTIZE: integers with a scale and zero point, or short floats, to float32.
+
+Numerics: tflite/kernels/dequantize.h, internal/reference/dequantize.h
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.quantization import channel_parameters
+from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
+
+SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
+INTEGERS: Final = (
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.INT4,
+    TensorType.UINT4,
+    TensorType.INT2,
+)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, *INTEGERS, *SHORT_FLOATS)
+    ensure_type(output, TensorType.FLOAT32)
+    context.resize_tensor(output, source.shape)
+    if source.type in SHORT_FLOATS:
+        return
+    node.prepared = scales, _ = channel_parameters(source, source.shape)
+    if source.type == TensorType.INT16:
+        ensure_zero_point_is_zero(source)
+        ensure(scales.size == 1, f"{source} has {scales.size} scales; an int16 tensor may have one here.")
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    if node.inputs[0].type in SHORT_FLOATS:
+
+        def widen() -> None:
+            output[...] = source
+
+        return widen
+    scales, zero_points = node.prepared
+    offset = zero_points.astype(np.float32)
+    if not offset.any():
+
+        def scale() -> None:
+            output[...] = source
+            np.multiply(output, scales, output)
+
+        return scale
+
+    def run() -> None:
+        output[...] = source
+        np.subtract(output, offset, output)
+        np.multiply(output, scales, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

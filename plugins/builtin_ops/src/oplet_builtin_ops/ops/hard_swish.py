@@ -1,0 +1,93 @@
+"""HARD_SWISH: x * min(max(x + 3, 0), 6) / 6.
+
+Quantized, the two factors are 16-bit fixed-point numbers, each shifted left as far as it goes before it is rounded.
+Numerics: tflite/kernels/internal/reference/hard_swish.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet_builtin_ops.activations import bind_lookup, prepare_lookup, prepare_unary
+from oplet_builtin_ops.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
+from oplet_builtin_ops.shapes import Thunk
+
+Int64s = NDArray[np.int64]
+
+
+def prepare(context: Context, node: Node) -> None:
+    source, output = prepare_unary(context, node, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
+    if source.type == TensorType.FLOAT32:
+        return
+    fine_scale = np.float32(1 / 128) * np.float32(source.scale)
+    output_factor, output_exponent = _factor16(fine_scale, np.float32(output.scale))
+    gate_factor, gate_exponent = _factor16(fine_scale, np.float32(3 / 32768))
+    ensure(
+        output_exponent <= 0,
+        f"{output} has scale {output.scale:g}, below 1/128 of the input's scale {source.scale:g}; that is too fine for this op.",
+    )
+
+    def rule(values: Int64s) -> Int64s:
+        fine = _wrap16((values - source.zero_point) << 7)
+        product = _high_product(fine, output_factor)
+        gate = _gate(fine, gate_factor, gate_exponent)
+        # This product is cut towards zero, unlike the others, which cancels their bias.
+        cut = _saturate16(np.trunc(gate * product / 32768).astype(np.int64))
+        return _wrap16(rounding_divide_by_pot(cut, -output_exponent) + output.zero_point)
+
+    prepare_lookup(node, rule)
+
+
+def _factor16(scale: np.float32, target: np.float32) -> tuple[int, int]:
+    """The ratio of two scales as a 15-bit multiplier and a shift."""
+    with np.errstate(all="ignore"):
+        multiplier, exponent = quantize_multiplier(float(scale / target))
+    return (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF, exponent
+
+
+def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
+    """relu6(x + 3) / 6 as a fraction of 2**15, by saturating x / 3 to [-1, 1]."""
+    value = _saturate16(fine << min(exponent - 1, 31)) if exponent > 0 else fine
+    value = _high_product(value, factor)
+    if exponent > 0:
+        value = _saturate16(value << 1)
+    elif exponent < 0:
+        value = rounding_divide_by_pot(value, -exponent)
+    return (value + (1 << 15)) >> 1
+
+
+def _high_product(a: Int64s, factor: int) -> Int64s:
+    """The high half of 2 * a * factor in 16 bits, to nearest, halves up."""
+    return np.minimum((a * factor + (1 << 14)) >> 15, 32767)
+
+
+def _saturate16(values: Int64s) -> Int64s:
+    return np.clip(values, -32768, 32767)
+
+
+def _wrap16(values: Int64s) -> Int64s:
+    return values.astype(np.int16).astype(np.int64)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    if node.inputs[0].type != TensorType.FLOAT32:
+        return bind_lookup(node)
+    return _bind_float(node.inputs[0], node.outputs[0])
+
+
+def _bind_float(source: Tensor, output: Tensor) -> Thunk:
+    x, y = source.data, output.data
+    zero, three, six, sixth = (np.array(value, np.float32) for value in (0, 3, 6, 1 / 6))
+
+    def run() -> None:
+        np.add(x, three, y)
+        clip(y, zero, six, y)
+        np.multiply(y, sixth, y)
+        np.multiply(y, x, y)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

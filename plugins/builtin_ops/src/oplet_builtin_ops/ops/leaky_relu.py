@@ -1,0 +1,46 @@
+"""LEAKY_RELU: x, or alpha * x below zero. Numerics: tflite/kernels/internal/reference/leaky_relu.h"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, TensorType
+from oplet.schema.options import LeakyReluOptions
+from oplet_builtin_ops.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
+from oplet_builtin_ops.shapes import Thunk
+
+
+def prepare(context: Context, node: Node) -> None:
+    source, output = prepare_unary(context, node, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+    if source.type == TensorType.FLOAT32:
+        return
+    ratio = scale_ratio(source, output)
+    slope = scale_ratio(source, output, node.options(LeakyReluOptions).alpha)
+
+    def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        values = values - source.zero_point
+        # A negative slope is rounded as its magnitude would be.
+        below = scaled(values, abs(slope)) * (-1 if slope < 0 else 1)
+        return np.where(values >= 0, scaled(values, ratio), below) + output.zero_point
+
+    prepare_lookup(node, rule)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    if node.inputs[0].type != TensorType.FLOAT32:
+        return bind_lookup(node)
+    alpha = np.array(node.options(LeakyReluOptions).alpha, np.float32)
+    # Of x and alpha * x, the one that is wanted is the larger as long as alpha is at most 1. The forms that pass over
+    # NaN keep an infinite x where alpha is 0.
+    choose = np.fmax if alpha <= 1 else np.fmin
+
+    def run() -> None:
+        np.multiply(source, alpha, output)
+        choose(source, output, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,57 @@
+"""LOGISTIC: 1 / (1 + exp(-x)). Numerics: tflite/kernels/internal/reference/logistic.h, integer_ops/logistic.h"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet_builtin_ops.activations import bind_lookup, prepare_lookup, prepare_unary
+from oplet_builtin_ops.lookup import sampled_table
+from oplet_builtin_ops.shapes import Thunk
+from oplet_builtin_ops.sigmoid_table import input_scaling, logistic_int16
+
+FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
+
+
+def prepare(context: Context, node: Node) -> None:
+    source, output = prepare_unary(context, node, *FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+    if source.type in FLOATS:
+        return
+    if source.type == TensorType.INT16:
+        ensure(output.scale == 1 / 32768, f"{output} has scale {output.scale:g}; LOGISTIC gives int16 with scale 1/32768.")
+        scaling = input_scaling(source, output, shifts=(0,))
+        prepare_lookup(node, lambda values: logistic_int16(values, scaling))
+        return
+    ensure(output.scale == 1 / 256, f"{output} has scale {output.scale:g}; LOGISTIC gives {output.type.name} with scale 1/256.")
+    node.prepared = node.cached("table", lambda: _table(source, output))
+
+
+def _table(source: Tensor, output: Tensor) -> NDArray[Any]:
+    return sampled_table(source.type, _logistic, source.scale, source.zero_point, output.scale, output.zero_point)
+
+
+def _logistic(x: NDArray[Any]) -> NDArray[Any]:
+    return np.float32(1) / (np.float32(1) + np.exp(-x.astype(np.float64)).astype(np.float32))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    if node.inputs[0].type not in FLOATS:
+        return bind_lookup(node)
+    # Just below the logarithm of the largest number, so that nothing overflows.
+    highest, one = (np.array(value, output.dtype) for value in (11.0 if output.dtype == np.float16 else 88.7, 1))
+
+    def run() -> None:
+        np.negative(source, output)
+        np.minimum(output, highest, output)
+        np.exp(output, output)
+        np.add(output, one, output)
+        np.divide(one, output, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,87 @@
+"""PRELU: x, or alpha * x below zero, with an alpha that is a tensor and broadcasts.
+
+Numerics: tflite/kernels/internal/reference/prelu.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops import binary_arithmetic as binary
+from oplet_builtin_ops.activations import scale_ratio, scaled
+from oplet_builtin_ops.fixed_point import ensure_scale, quantized_range
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, alpha = node.inputs
+    output = node.outputs[0]
+    ensure_type(source, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+    ensure_same_type(source, output)
+    ensure_type(alpha, TensorType.INT8 if source.type == TensorType.INT16 else source.type)
+    shape = binary.broadcast_shape(source, alpha)
+    ensure(shape == source.shape, f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape.")
+    context.resize_tensor(output, source.shape)
+    if source.type == TensorType.FLOAT32:
+        if not _at_most_one(node):
+            context.add_temporary(node, source.shape, TensorType.BOOL)
+        return
+    for tensor in (source, alpha, output):
+        ensure_scale(tensor)
+    node.prepared = scale_ratio(source, output), scale_ratio(source, output, alpha.scale)
+    if source.type != TensorType.INT16:
+        binary.add_pair_scratch(context, node)
+
+
+def _at_most_one(node: Node) -> bool:
+    alpha = node.inputs[1]
+    return alpha.is_constant and node.cached("alpha <= 1", lambda: bool((alpha.data <= 1).all()))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    if node.inputs[0].type == TensorType.FLOAT32:
+        return _bind_float(node)
+    source, alpha = node.inputs
+    output = node.outputs[0]
+    ratio, slope = node.prepared
+    low, high = quantized_range(output.type)
+
+    def rule(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
+        x = x - source.zero_point
+        below = scaled(x * (y - alpha.zero_point), slope)
+        return np.clip(np.where(x >= 0, scaled(x, ratio), below) + output.zero_point, low, high)
+
+    if source.type != TensorType.INT16:
+        return binary.bind_pairs(node, rule)
+    x, y, target = source.data, alpha.data, output.data
+
+    def run() -> None:
+        target[...] = rule(x.astype(np.int64), y.astype(np.int64))
+
+    return run
+
+
+def _bind_float(node: Node) -> Thunk:
+    x, alpha, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
+    if _at_most_one(node):
+
+        def run() -> None:
+            np.multiply(x, alpha, output)
+            # Passes over the NaN of an infinite x times an alpha of 0.
+            np.fmax(x, output, output)
+
+        return run
+    keep, zero = node.temporaries[0].data, np.array(0, np.float32)
+
+    def run_any() -> None:
+        np.greater_equal(x, zero, keep)
+        np.multiply(x, alpha, output)
+        np.copyto(output, x, where=keep)
+
+    return run_any
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,10 @@
+"""RELU: max(x, 0). Numerics: tflite/kernels/activations.cc (ReluEval)"""
+
+from __future__ import annotations
+
+import math
+
+from oplet import TensorType
+from oplet_builtin_ops.activations import clamp_registration
+
+REGISTRATION = clamp_registration(0.0, math.inf, TensorType.INT8, TensorType.UINT8, TensorType.INT16)

@@ -1,0 +1,90 @@
+"""SOFTMAX along the last dimension: exp(beta * x) / sum(exp(beta * x)).
+
+Numerics: tflite/kernels/activations.cc (SoftmaxPrepare), internal/reference/softmax.h
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import SoftmaxOptions
+from oplet_builtin_ops.fixed_point import ensure_scale
+from oplet_builtin_ops.quantized_softmax import Softmax8, Softmax16
+from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
+
+#: What each type may become.
+TARGETS: Final = {
+    TensorType.FLOAT32: (TensorType.FLOAT32,),
+    TensorType.FLOAT16: (TensorType.FLOAT16,),
+    TensorType.INT8: (TensorType.INT8, TensorType.INT16),
+    TensorType.UINT8: (TensorType.UINT8, TensorType.INT16),
+    TensorType.INT16: (TensorType.INT16,),
+}
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, *TARGETS)
+    ensure_type(output, *TARGETS[source.type])
+    ensure(source.ndim >= 1, f"{source} must have a dimension at least.")
+    context.resize_tensor(output, source.shape)
+    beta = node.options(SoftmaxOptions).beta
+    rows = source.shape[:-1] + (1,)
+    if source.type in (TensorType.FLOAT32, TensorType.FLOAT16):
+        context.add_temporary(node, rows, source.type)
+        return
+    ensure_scale(source)
+    ensure_scale(output)
+    if output.type == source.type == TensorType.INT8:
+        _ensure_output(node, -128, 256)
+    elif source.type == TensorType.INT16:
+        ensure_zero_point_is_zero(source)
+        _ensure_output(node, 0, 32768)
+    softmax: type[Softmax8] | type[Softmax16] = Softmax16 if source.type == TensorType.INT16 else Softmax8
+    node.prepared = node.cached("tables", lambda: softmax(source, beta))
+    context.add_temporary(node, rows, source.type)
+    context.add_temporary(node, source.shape, TensorType.UINT16 if source.type == TensorType.INT16 else TensorType.UINT8)
+    context.add_temporary(node, source.shape, TensorType.INT64)
+    context.add_temporary(node, source.shape, TensorType.INT64)
+
+
+def _ensure_output(node: Node, zero_point: int, steps: int) -> None:
+    output = node.outputs[0]
+    ensure(output.zero_point == zero_point, f"{output} has zero point {output.zero_point}; SOFTMAX gives {zero_point}.")
+    ensure(
+        math.isclose(output.scale, 1 / steps, rel_tol=1e-3), f"{output} has scale {output.scale:g}; SOFTMAX gives 1/{steps}."
+    )
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0], node.outputs[0]
+    temporaries = [temporary.data for temporary in node.temporaries]
+    if not output.size:
+        return lambda: None
+    if source.type not in (TensorType.FLOAT32, TensorType.FLOAT16):
+        thunk: Thunk = node.prepared.bind(source.data, output.data, *temporaries)
+        return thunk
+    x, y, row = source.data, output.data, temporaries[0]
+    beta = np.array(node.options(SoftmaxOptions).beta, y.dtype)
+    is_one = bool(beta == 1)
+    maximum, total = np.maximum.reduce, np.add.reduce
+
+    def run() -> None:
+        maximum(x, -1, None, row, True)
+        np.subtract(x, row, y)
+        if not is_one:
+            np.multiply(y, beta, y)
+        np.exp(y, y)
+        total(y, -1, None, row, True)
+        np.divide(y, row, y)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,44 @@
+"""The scales and zero points of a tensor, checked and in a shape that broadcasts against its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Tensor, ensure
+from oplet_builtin_ops.shapes import Shape
+
+__all__ = ["channel_parameters"]
+
+
+def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Scales and zero points as arrays that broadcast against values of `shape`: 0-d if there is only one scale.
+
+    Raises:
+        EnsureError: there are no scales, they are not usable, or there is not one for each slice.
+    """
+    quantization = tensor.quantization
+    ensure(quantization is not None and len(quantization.scales) > 0, f"{tensor} needs a scale and has no quantization parameters.")
+    if quantization is None:
+        raise ValueError  # ensure has raised; this tells the type checker
+    ensure(not quantization.block_size, f"{tensor} is quantized by blocks of {quantization.block_size}, which this op does not read.")
+    scales = np.asarray(quantization.scales, np.float32)
+    zero_points = np.asarray(quantization.zero_points, np.int64)
+    unusable: NDArray[Any] = scales[~(np.isfinite(scales) & (scales > 0))]
+    ensure(not unusable.size, f"{tensor} has scale {unusable[:1]}; a scale must be finite and above zero.")
+    if scales.size == 1:
+        return scales.reshape(()), zero_points[:1].reshape(()) if zero_points.size else np.zeros((), np.int64)
+    axis = quantization.quantized_dimension
+    ensure(0 <= axis < len(shape), f"{tensor} is quantized along dimension {axis}, which it does not have.")
+    ensure(
+        scales.size == shape[axis],
+        f"{tensor} has {scales.size} scales along dimension {axis}, which is {shape[axis]} long; there must be one for each slice.",
+    )
+    if zero_points.size != scales.size:
+        # LiteRT takes the first for all.
+        zero_points = np.full(scales.size, zero_points[0] if zero_points.size else 0, np.int64)
+    across = [1] * len(shape)
+    across[axis] = scales.size
+    return scales.reshape(across), zero_points.reshape(across)

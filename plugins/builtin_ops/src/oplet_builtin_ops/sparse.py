@@ -1,0 +1,115 @@
+"""Sparse constants. Numerics: tflite/kernels/internal/utils/sparsity_format_converter.cc
+
+A sparse tensor is a tree with one level for each dimension, in traversal order, and then one for each block dimension:
+a dense level has all positions, a compressed one those that its indices name, between its parent's two segments.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import ensure
+from oplet.schema.enums import DimensionType
+from oplet.schema.tables import DimensionMetadata, SparsityParameters
+
+__all__ = ["densify"]
+
+Indices = NDArray[np.int64]
+
+
+def densify(values: NDArray[Any], sparsity: SparsityParameters, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The dense array of a sparse constant.
+
+    Args:
+        values: the stored values, in the order in which the tree visits them; more than that are ignored.
+        sparsity: how the tensor is stored.
+        shape: the dense shape.
+
+    Raises:
+        EnsureError: the metadata contradict themselves, the shape, or the number of values.
+    """
+    order, block_map = _integers(sparsity.traversal_order), _integers(sparsity.block_map)
+    levels = sparsity.dim_metadata or []
+    rank = len(shape)
+    _check_structure(order, block_map, levels, rank)
+    blocks = [levels[order.index(rank + k)].dense_size for k in range(len(block_map))]
+    extents = list(shape) + blocks
+    for block, axis in zip(blocks, block_map):
+        fits = block > 0 and shape[axis] % block == 0
+        ensure(fits, f"blocks of {block} do not divide dimension {axis} of the shape {list(shape)}.")
+        extents[axis] //= block
+    coordinates = _walk(order, levels, extents)
+    count = len(coordinates[0]) if coordinates else 1
+    ensure(count <= values.size, f"the sparsity metadata name {count} values, the buffer holds {values.size}.")
+    for k, axis in enumerate(block_map):
+        coordinates[axis] = coordinates[axis] * blocks[k] + coordinates[rank + k]
+    dense = np.zeros(shape, values.dtype)
+    dense[tuple(coordinates[:rank])] = values.reshape(-1)[:count]
+    return dense
+
+
+def _integers(array: NDArray[np.int32] | None) -> list[int]:
+    return [] if array is None else [int(value) for value in array]
+
+
+def _check_structure(order: list[int], block_map: list[int], levels: list[DimensionMetadata], rank: int) -> None:
+    total = rank + len(block_map)
+    ensure(sorted(order) == list(range(total)), f"the traversal order {order} is not a permutation of 0 to {total - 1}.")
+    ensure(max(order[:rank], default=-1) < rank, f"the traversal order {order} visits a block before all of the {rank} dimensions.")
+    ensure(len(levels) == total, f"there are metadata of {len(levels)} dimensions; {total} are traversed.")
+    inside = all(0 <= axis < rank for axis in block_map) and len(set(block_map)) == len(block_map)
+    ensure(inside, f"the block map {block_map} must name different dimensions below {rank}.")
+    for level in levels[rank:]:
+        ensure(level.format == DimensionType.DENSE, "a block dimension is compressed; only whole blocks can be left out.")
+
+
+def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int]) -> list[Indices]:
+    """The coordinates of all stored values, one array for each of `extents`."""
+    coordinates: list[Indices] = [np.zeros(1, np.int64)] * len(order)
+    count = 1
+    for depth, (axis, level) in enumerate(zip(order, levels)):
+        extent = extents[axis]
+        if level.format == DimensionType.DENSE:
+            ensure(level.dense_size == extent, f"dense level {depth} has size {level.dense_size}; its dimension is {extent} long.")
+            repeats: Any = extent
+            found = np.tile(np.arange(extent), count)
+        else:
+            repeats, found = _compressed(depth, level, count, extent)
+        room = math.prod(extents[earlier] for earlier in order[: depth + 1])
+        ensure(len(found) <= room, f"level {depth} stores {len(found)} positions where there are {room}.")
+        for earlier in order[:depth]:
+            coordinates[earlier] = np.repeat(coordinates[earlier], repeats)
+        coordinates[axis] = found
+        count = len(found)
+    return coordinates
+
+
+def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int) -> tuple[Indices, Indices]:
+    """How many positions each parent has at a compressed level, and all of them."""
+    segments, indices = (_vector(union) for union in (level.array_segments, level.array_indices))
+    ensure(
+        len(segments) == parents + 1,
+        f"compressed level {depth} has {len(segments)} segment bounds; its {parents} parents take {parents + 1}.",
+    )
+    lengths = np.diff(segments)
+    ensure(
+        segments[0] == 0 and (lengths >= 0).all() and segments[-1] == len(indices),
+        f"the segments of level {depth} must run upwards from 0 to its {len(indices)} indices; they are {_short(segments)}.",
+    )
+    outside = indices[(indices < 0) | (indices >= extent)]
+    ensure(not outside.size, f"level {depth} has the index {_short(outside)}, outside its dimension of {extent}.")
+    return lengths, indices
+
+
+def _vector(union: Any) -> Indices:
+    values = None if union is None else union.values
+    return np.zeros(0, np.int64) if values is None else np.asarray(values, np.int64)
+
+
+def _short(values: Indices) -> str:
+    shown = ", ".join(str(value) for value in values[:8])
+    return f"[{shown}{', ...' if values.size > 8 else ''}]"
