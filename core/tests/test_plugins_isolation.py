@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -107,9 +108,8 @@ def test_a_hook_may_have_another_name_and_leave_out_arguments(site: Any) -> None
     site.add("oplet-x", source=source)
     site.add_op("oplet-y")
     site.manager().plugins()
-    import oplet_x
 
-    assert oplet_x.calls == [1]
+    assert sys.modules["oplet_x"].calls == [1]
 
 
 def test_a_failing_delegate_hook_leaves_the_ops_of_the_same_plugin(site: Any) -> None:
