@@ -57,8 +57,8 @@ def numpy_dtype(type: TensorType) -> np.dtype[Any]:
     if type in _ML_DTYPES:
         import ml_dtypes
 
-        scalar: Any = getattr(ml_dtypes, _ML_DTYPES[type])
-        return np.dtype(scalar)
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[type]))
+        return dtype
     return _DTYPES[type]
 
 

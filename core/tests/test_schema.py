@@ -1,0 +1,201 @@
+"""The file format: every table round-trips, and no damaged file gets past the reader."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oplet.errors import ModelError
+from oplet.schema import enums, options, stablehlo_options, tables
+from oplet.schema.decode import decode
+from oplet.schema.encode import encode
+from oplet.schema.table import Field, Table, int32, vector
+
+FACTS = Path(__file__).parents[3] / "shared" / "facts" / "schema.json"
+MODULES = (tables, options, stablehlo_options)
+TABLES = {
+    name: cls
+    for m in MODULES
+    for name, cls in vars(m).items()
+    if isinstance(cls, type) and issubclass(cls, Table) and cls is not Table
+}
+_INTEGERS = {"int8": (8, True), "int32": (32, True), "uint32": (32, False), "int64": (64, True), "uint64": (64, False)}
+
+
+def scalars(field: Field) -> st.SearchStrategy[Any]:
+    if field.enum is not None:
+        return st.sampled_from(list(field.enum))
+    name = field.flags.__name__.removesuffix("Flags").lower()
+    if name == "bool":
+        return st.booleans()
+    if name == "float32":
+        return st.floats(width=32, allow_nan=False)
+    bits, signed = _INTEGERS[name]
+    return st.integers(-(2 ** (bits - 1)) if signed else 0, 2 ** (bits - signed) - 1)
+
+
+def values(field: Field) -> st.SearchStrategy[Any]:
+    if field.kind == "scalar":
+        return scalars(field)
+    if field.kind == "string":
+        return st.text(max_size=8)
+    if field.kind == "vector":
+        return st.binary(max_size=24).map(lambda b: np.frombuffer(b[: len(b) // 8 * 8], np.uint8).astype(field.dtype))
+    if field.kind == "union":
+        return st.sampled_from(sorted((field.members or {}).items())).flatmap(lambda item: instances(item[1]))
+    table = instances(field.table)
+    return table if field.kind == "table" else st.lists(table, max_size=2)
+
+
+def instances(cls: type[Table]) -> st.SearchStrategy[Table]:
+    def build(data: dict[str, Any]) -> Table:
+        return cls(**{name: value for name, value in data.items() if value is not None})
+
+    chosen = {f.name: st.none() | st.deferred(lambda f=f: values(f)) for f in cls.fields}
+    return st.fixed_dictionaries(chosen).map(build)
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_a_table_with_every_field_set_reads_back_equal(name: str) -> None:
+    @settings(max_examples=8, deadline=None)
+    @given(instances(TABLES[name]))
+    def check(table: Table) -> None:
+        assert decode(type(table), memoryview(encode(table))) == table
+
+    check()
+
+
+@pytest.mark.skipif(not FACTS.exists(), reason="the format's facts lie outside the project")
+def test_the_declarations_are_the_formats() -> None:
+    facts = json.loads(FACTS.read_text())
+    assert sorted(TABLES) == sorted(facts["tables"])
+    for name, table in facts["tables"].items():
+        declared = {(f.name, f.id) for f in TABLES[name].fields}
+        assert declared == {(f["name"], f["id"]) for f in table["fields"]}, name
+        for field in table["fields"]:
+            if field["default"] is not None and field["type"] in ("int", "bool", "float", "long"):
+                wanted = {"true": True, "false": False}.get(field["default"], field["default"])
+                assert float(getattr(TABLES[name], field["name"])) == float(wanted), (name, field)
+    for name, enum in facts["enums"].items():
+        declared_enum: type[IntEnum] = getattr(enums, name)
+        assert {m.name: int(m) for m in declared_enum} == enum["members"], name
+    unions = {
+        "BuiltinOptions": options.BuiltinOptions,
+        "BuiltinOptions2": stablehlo_options.BuiltinOptions2,
+        "QuantizationDetails": tables.QuantizationDetails,
+        "SparseIndexVector": tables.SparseIndexVector,
+    }
+    for name, members in unions.items():
+        assert {cls.__name__: n for n, cls in members.items()} == {k.split(" ")[0]: n for k, n in facts["unions"][name].items()}
+
+
+def test_a_field_that_an_old_file_lacks_reads_as_its_default() -> None:
+    class OldDepthwise(Table):  # as version 1 wrote it, before dilation
+        stride_w: int = int32(1)
+
+    new = decode(options.DepthwiseConv2DOptions, memoryview(encode(OldDepthwise(stride_w=2))))
+    assert (new.stride_w, new.dilation_w_factor, new.dilation_h_factor) == (2, 1, 1)
+
+
+def test_fields_carry_the_op_version_that_introduced_them() -> None:
+    since = {f.name: f.since for f in options.FullyConnectedOptions.fields}
+    assert since["fused_activation_function"] == 1
+    assert since["keep_num_dims"] == 5
+    assert since["quantized_bias_type"] == 11
+
+
+def test_a_field_from_a_later_schema_is_passed_over() -> None:
+    class Later(Table):  # Uint16Vector with a field that this schema does not know
+        values: Any = vector(0, "uint16")
+        extra: int = int32(1)
+
+    data = encode(Later(values=np.array([1, 2], np.uint16), extra=7))
+    assert decode(tables.Uint16Vector, memoryview(data)).values.tolist() == [1, 2]
+
+
+def test_absent_and_empty_vectors_are_told_apart() -> None:
+    empty = decode(tables.Tensor, memoryview(encode(tables.Tensor(shape=np.zeros(0, np.int32)))))
+    assert empty.shape is not None
+    assert empty.shape.size == 0
+    assert decode(tables.Tensor, memoryview(encode(tables.Tensor()))).shape is None
+
+
+def test_vectors_are_read_only_views_of_the_file() -> None:
+    data = bytearray(encode(tables.Buffer(data=np.arange(200, dtype=np.uint8))))
+    buffer = decode(tables.Buffer, memoryview(data))
+    assert np.shares_memory(buffer.data, np.frombuffer(data, np.uint8))
+    with pytest.raises(ValueError, match="read-only"):
+        buffer.data[0] = 1
+
+
+def test_equal_tables_give_equal_bytes() -> None:
+    def model() -> tables.Model:
+        return tables.Model(
+            version=3, description="x", buffers=[tables.Buffer(), tables.Buffer(data=np.arange(9, dtype=np.uint8))]
+        )
+
+    assert encode(model()) == encode(model())
+
+
+def sample() -> bytes:
+    tensor = tables.Tensor(shape=np.array([2, 3], np.int32), name="x", buffer=1)
+    graph = tables.SubGraph(
+        tensors=[tensor],
+        operators=[tables.Operator(inputs=np.array([0], np.int32), builtin_options=options.Pool2DOptions(stride_w=3))],
+    )
+    return encode(
+        tables.Model(version=3, subgraphs=[graph], buffers=[tables.Buffer(), tables.Buffer(data=np.zeros(24, np.uint8))])
+    )
+
+
+@pytest.mark.parametrize("length", range(0, len(sample()), 3))
+def test_a_truncated_file_is_one_clear_error_or_reads_whole(length: int) -> None:
+    try:
+        decode(tables.Model, memoryview(sample()[:length]))
+    except ModelError as error:
+        assert "at byte" in str(error)  # noqa: PT017  both outcomes are right; any other exception is not
+
+
+@given(st.integers(0, len(sample()) - 1), st.integers(0, 255))
+def test_a_flipped_byte_never_raises_anything_but_a_model_error(position: int, byte: int) -> None:
+    data = bytearray(sample())
+    data[position] = byte
+    with contextlib.suppress(ModelError):
+        decode(tables.Model, memoryview(data))
+
+
+def shared_tables(count: int) -> bytes:
+    """A Model whose `subgraphs` are `count` times one SubGraph, whose `operators` are `count` times one Operator."""
+    vtables = struct.pack("<HHHHH", 10, 8, 0, 0, 4) + struct.pack("<HHHHHH", 12, 8, 0, 0, 0, 4) + struct.pack("<HH", 4, 4)
+    model = 4 + len(vtables) + (-len(vtables)) % 4
+    graph = model + 8 + 4 + 4 * count
+    operator = graph + 8 + 4 + 4 * count
+
+    def table(at: int, vtable: int) -> bytes:
+        return struct.pack("<iI", at - vtable, 4)  # its vector follows at once
+
+    def offsets(at: int, target: int) -> bytes:
+        return struct.pack("<I", count) + b"".join(struct.pack("<I", target - (at + 4 + 4 * i)) for i in range(count))
+
+    head = struct.pack("<I", model) + vtables.ljust(model - 4, b"\0")
+    body = table(model, 4) + offsets(model + 8, graph) + table(graph, 14) + offsets(graph + 8, operator)
+    return head + body + struct.pack("<i", operator - 26)
+
+
+def test_a_few_shared_tables_read_as_what_they_are() -> None:
+    model = decode(tables.Model, memoryview(shared_tables(1)))
+    assert [len(graph.operators or []) for graph in model.subgraphs or []] == [1]
+
+
+def test_tables_that_share_one_place_four_million_times_are_refused_at_once() -> None:
+    with pytest.raises(ModelError, match="more tables than its bytes can hold"):
+        decode(tables.Model, memoryview(shared_tables(2000)))
