@@ -60,7 +60,7 @@ class Switches:
             if name in names:
                 return f"switched off by {source}{'' if source.endswith('=') else '='}{name}"
         if self.load is not None and names.isdisjoint(self.load):
-            return f"not among the plugins that {self.load_source.rstrip('=')} names"
+            return f"not among those that {self.load_source} allows"
         return ""
 
     def unknown(self, names: Iterable[str]) -> list[str]:
