@@ -90,7 +90,6 @@ class Plugin:
 
     Args:
         entry_point: its entry point.
-        refusal: why it may not load, "" if it may.
     """
 
     def __init__(self, entry_point: EntryPoint) -> None:
