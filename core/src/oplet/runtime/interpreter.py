@@ -247,15 +247,14 @@ class Interpreter:
 
     def _view(self, tensor_index: int) -> NDArray[Any]:
         data = self._readable(tensor_index, 0).data
-        view: NDArray[Any]
         if data.dtype.hasobject or not data.size:
-            view = data.view()
-        else:
-            # A base that is no array keeps numpy from skipping the view in the chain of owners: its slices hold it.
-            view = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype).reshape(data.shape)
+            return data.view()
+        # numpy makes views hold the last array of the chain, not each other. This one ends at a memoryview, so that the
+        # view handed out and all its slices hold `flat`, and its life tells whether one of them is left.
+        flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)
         self._views = [alive for alive in self._views if alive() is not None]
-        self._views.append(weakref.ref(view))
-        return view
+        self._views.append(weakref.ref(flat))
+        return flat.reshape(data.shape)
 
     def _safe_to_run(self) -> bool:
         """Whether no numpy view of a tensor is alive."""
