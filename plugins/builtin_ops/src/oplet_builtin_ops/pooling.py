@@ -17,7 +17,7 @@ from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.schema.enums import Padding
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.fixed_point import activation_range, clip, float_activation_range, quantized_range
-from oplet_builtin_ops.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shapes import Array, Thunk, along, ensure_operands, ensure_same_type, run_all
 
 __all__ = ["Axis", "bind_average", "bind_max", "prepare_average", "prepare_max"]
 
@@ -114,14 +114,6 @@ def _passes(ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, 
     return _fold(ufunc, identity, source, folded, 1, rows) + _fold(ufunc, identity, folded, target, 2, columns)
 
 
-def _run_all(passes: list[Thunk]) -> Thunk:
-    def run() -> None:
-        for one in passes:
-            one()
-
-    return run
-
-
 def _add_folded_rows(context: Context, node: Node, rows: Axis, type: TensorType) -> None:
     batch, _, width, channels = node.inputs[0].shape
     context.add_temporary(node, (batch, rows.outputs, width, channels), type)
@@ -155,7 +147,7 @@ def bind_max(context: Context, node: Node) -> Thunk:
     output = node.outputs[0].data
     lowest = np.finfo(output.dtype).min if output.dtype.kind == "f" else np.iinfo(output.dtype).min
     passes = _passes(np.maximum, lowest, node, rows, columns, output)
-    return _run_all(passes + _clamp(node, output))
+    return run_all(passes + _clamp(node, output))
 
 
 def prepare_average(context: Context, node: Node) -> None:
@@ -183,7 +175,7 @@ def bind_average(context: Context, node: Node) -> Thunk:
     if output.dtype.kind == "f":
         passes = _passes(np.add, 0, node, rows, columns, output)
         passes.append(partial(np.divide, output, counts.astype(output.dtype), output))
-        return _run_all(passes + _clamp(node, output))
+        return run_all(passes + _clamp(node, output))
 
     sums, halves = node.temporaries[1].data, node.temporaries[2].data
     half, counts = (counts // 2).astype(sums.dtype), counts.astype(sums.dtype)
@@ -197,4 +189,4 @@ def bind_average(context: Context, node: Node) -> Thunk:
         *_clamp(node, sums),
         partial(np.copyto, output, sums, casting="unsafe"),
     ]
-    return _run_all(passes)
+    return run_all(passes)

@@ -28,11 +28,11 @@ def prepare(context: Context, node: Node) -> None:
 def _bind_float(node: Node) -> Thunk:
     source, axes = node.inputs[0].data, reduced_axes(node)
     output = node.outputs[0].data.reshape(kept_shape(node))
-    count = np.full(1, prod(source.shape[axis] for axis in axes), np.float32)
+    count = np.array(prod(source.shape[axis] for axis in axes), np.float32)
     if axes and axes == tuple(range(axes[0], axes[-1] + 1)):
         # Neighbouring axes are one axis of a matrix, or of a stack of them, whose columns BLAS adds up.
         before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
-        ones = np.ones((1, int(count[0])), np.float32)
+        ones = np.ones((1, int(count)), np.float32)
         stack = source.reshape(before, ones.shape[1], after)
         if after == 1:
             add = partial(np.matmul, stack.reshape(before, -1), ones[0], output.reshape(before))

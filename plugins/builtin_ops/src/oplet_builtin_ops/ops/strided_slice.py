@@ -16,27 +16,31 @@ from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same
 Index = tuple[Any, ...]
 
 
-def _layout(node: Node) -> list[int | None]:
-    """For each axis of the input, new axes included, the entry of begin, end and strides that speaks for it.
+def _axes(node: Node) -> list[tuple[int | None, int | None]]:
+    """Each axis of the input, new ones included: the entry of begin, end and strides that speaks for it, and its length.
 
-    None stands for an axis taken whole. An ellipsis stands for at least one axis, also where none is left for it.
+    The entry is None for an axis taken whole, the length is None for a new axis. As in LiteRT, an ellipsis stands for
+    at least one axis, also where none is left for it.
     """
     source, begin = node.inputs[:2]
     options = node.options(StridedSliceOptions)
     entries = begin.size
     ellipses = [i for i in range(entries) if options.ellipsis_mask >> i & 1]
     ensure(len(ellipses) <= 1, f"ellipsis_mask {options.ellipsis_mask:#b} sets more than one ellipsis.")
-    new = sum(options.new_axis_mask >> i & 1 for i in range(entries) if i not in ellipses)
-    axes = source.ndim + new
-    ensure(
-        entries - len(ellipses) <= axes,
-        f"begin names {entries - new - len(ellipses)} axes, {source} has {source.ndim}.",
-    )
+    new = [i for i in range(entries) if options.new_axis_mask >> i & 1 and i not in ellipses]
+    axes = source.ndim + len(new)
     layout: list[int | None] = list(range(entries))
     if ellipses:
         at = ellipses[0]
         layout[at : at + 1] = [None] * max(1, axes - entries + 1)
-    return (layout + [None] * axes)[:axes]
+    layout = (layout + [None] * axes)[:axes]
+    named = sum(entry not in new for entry in layout)
+    ensure(
+        entries - len(ellipses) <= axes and named == source.ndim,
+        f"begin has {entries} entries, {len(new)} of them new axes, which do not fit the {source.ndim} axes of {source}.",
+    )
+    lengths = iter(source.shape)
+    return [(entry, None if entry in new else next(lengths)) for entry in layout]
 
 
 def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_open: bool, offset: bool) -> range:
@@ -59,18 +63,12 @@ def _index(node: Node) -> tuple[tuple[int, ...], Index]:
     options = node.options(StridedSliceOptions)
     begins, ends, strides = (read_ints(tensor) for tensor in node.inputs[1:])
     ensure(0 not in strides, f"the strides {strides} must not be zero.")
-    dims = iter(source.shape)
     shape: list[int] = []
     index: list[Any] = []
-    for entry in _layout(node):
-        if entry is not None and options.new_axis_mask >> entry & 1:
-            shape.append(1)
-            index.append(None)
-            continue
-        dim = next(dims)
-        if entry is None:
-            shape.append(dim)
-            index.append(slice(None))
+    for entry, dim in _axes(node):
+        if entry is None or dim is None:
+            shape.append(1 if dim is None else dim)
+            index.append(None if dim is None else slice(None))
             continue
         begin, stride = begins[entry], strides[entry]
         begin_open = bool(options.begin_mask >> entry & 1)
@@ -94,17 +92,12 @@ def _shape_without_begin(node: Node) -> Sequence[int] | None:
     if not (options.offset and end.is_constant and strides.is_constant) or options.end_mask:
         return None
     lengths, steps = read_ints(end), read_ints(strides)
-    dims = iter(node.inputs[0].shape)
+    ensure(0 not in steps, f"the strides {steps} must not be zero.")
     shape: list[int] = []
-    for entry in _layout(node):
-        if entry is not None and options.new_axis_mask >> entry & 1:
-            shape.append(1)
-            continue
-        dim = next(dims)
-        if entry is None:
-            shape.append(dim)
+    for entry, dim in _axes(node):
+        if entry is None or dim is None:
+            shape.append(1 if dim is None else dim)
         elif not options.shrink_axis_mask >> entry & 1:
-            ensure(steps[entry] != 0, f"the strides {steps} must not be zero.")
             shape.append(len(range(0, lengths[entry], steps[entry])))
     return shape
 
