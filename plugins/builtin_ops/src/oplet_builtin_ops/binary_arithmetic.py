@@ -61,8 +61,8 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
     if low is None:
         return lambda: ufunc(a, b, output)
     most: Any = np.inf if output.dtype.kind == "f" else np.iinfo(output.dtype).max
-    # An unsigned type starts above -1 anyway.
-    lowest = np.array(0 if output.dtype.kind == "u" else low, output.dtype)
+    # In an unsigned type -1 wraps around, in LiteRT as well.
+    lowest = np.array(low).astype(output.dtype)
     highest = np.array(most if high is None else high, output.dtype)
 
     def run() -> None:

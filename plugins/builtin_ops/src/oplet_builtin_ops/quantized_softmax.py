@@ -77,7 +77,7 @@ class Softmax8:
             np.add(wide, (np.int64(1) << exponent) >> 1, wide)
             np.right_shift(wide, exponent, wide)
             np.add(wide, lowest, wide)
-            np.minimum(wide, highest, wide)
+            np.minimum(wide, highest, out=wide)
             y[...] = wide
 
         return run

@@ -36,7 +36,8 @@ def _samples() -> Int64s:
     at = np.arange(256.0)
     error = (logistic(at) + logistic(at + 1)) / 2 - logistic(at + 0.5)
     samples = np.floor(logistic(at) - error / 2 + 0.5).astype(np.int64)
-    return np.minimum(samples, 65535)
+    samples[-1] = 65535  # the limit, as all larger values give
+    return samples
 
 
 def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> InputScaling:

@@ -46,7 +46,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         np.negative(source, output)
-        np.minimum(output, highest, output)
+        np.minimum(output, highest, out=output)
         np.exp(output, output)
         np.add(output, one, output)
         np.divide(one, output, output)

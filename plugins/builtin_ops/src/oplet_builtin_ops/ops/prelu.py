@@ -21,7 +21,10 @@ def prepare(context: Context, node: Node) -> None:
     output = node.outputs[0]
     ensure_type(source, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
     ensure_same_type(source, output)
-    ensure_type(alpha, TensorType.INT8 if source.type == TensorType.INT16 else source.type)
+    if source.type == TensorType.INT16:
+        ensure_type(alpha, TensorType.INT8, TensorType.INT16)
+    else:
+        ensure_type(alpha, source.type)
     shape = binary.broadcast_shape(source, alpha)
     ensure(shape == source.shape, f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape.")
     context.resize_tensor(output, source.shape)
@@ -56,7 +59,8 @@ def bind(context: Context, node: Node) -> Thunk:
 
     if source.type != TensorType.INT16:
         return binary.bind_pairs(node, rule)
-    x, y, target = source.data, alpha.data, output.data
+    # Whatever alpha's type is, LiteRT reads its memory as int8 here.
+    x, y, target = source.data, alpha.data.reshape(-1).view(np.int8)[: alpha.size].reshape(alpha.shape), output.data
 
     def run() -> None:
         target[...] = rule(x.astype(np.int64), y.astype(np.int64))

@@ -109,7 +109,7 @@ def _bind_reals(
         np.divide(values, scales, steps)
         # NaN becomes the lowest value, as it does in LiteRT.
         np.fmax(steps, lowest, steps)
-        np.minimum(steps, highest, steps)
+        np.minimum(steps, highest, out=steps)
         np.copysign(half, steps, halves)
         np.add(steps, halves, steps)
         np.trunc(steps, steps)
