@@ -221,6 +221,25 @@ def test_a_pure_node_of_constants_runs_once_and_never_again() -> None:
     assert runs == [0]
 
 
+def test_what_was_computed_from_a_shape_follows_a_resize() -> None:
+    def prepare_rows(context: Context, node: Node) -> None:
+        context.set_constant(node.outputs[0], np.array(node.inputs[0].shape[:1], F32))
+
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, rows, more = (graph.add_tensor(n, F32, [4] if n == "x" else [1]) for n in ("x", "rows", "more"))
+    graph.add_operator("Rows", [x], [rows])
+    graph.add_operator("AddOne", [rows], [more])
+    graph.set_inputs(x)
+    graph.set_outputs(more)
+    ops = resolver(Rows=Registration(prepare=prepare_rows, invoke=lambda context, node: None, pure=True))
+    interpreter = ready(builder.to_bytes(), op_resolver=ops)
+    for count in (4, 9, 9, 4):
+        interpreter.resize_tensor_input(0, [count])
+        interpreter.allocate_tensors()
+        assert run(interpreter, np.zeros(count, F32)).tolist() == [count + 1]
+
+
 def test_constants_are_read_only_views_of_the_model(tmp_path: Path) -> None:
     content, ops = constant_then_add([])
     path = tmp_path / "model.tflite"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from oplet.errors import CustomOptionsError, PrepareError
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor
+from oplet.ops.tensor import Allocation, Array, Shape, Tensor, numpy_dtype
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.table import Table
 
@@ -180,6 +180,19 @@ class Context:
             EnsureError: a dimension is negative or the shape holds more elements than can be addressed.
         """
         raise NotImplementedError
+
+    def set_type(self, tensor: Tensor, type: TensorType) -> None:
+        """Correct, in `prepare`, an output's element type: some kernels derive it from their inputs, as LiteRT's do.
+
+        Raises:
+            EnsureError: the tensor is a constant of another type.
+        """
+        if tensor.type is type:
+            return
+        ensure(not tensor.is_constant and not tensor.is_variable, f"{tensor} cannot become {type.name}.")
+        tensor.type = type
+        tensor.dtype = numpy_dtype(type)
+        tensor.data = None
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Say, in `prepare`, that the output's shape depends on data; `invoke` then calls `resize_tensor`."""

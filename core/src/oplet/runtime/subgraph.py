@@ -128,12 +128,13 @@ class Subgraph(Context):
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
         array = np.array(value, tensor.dtype)
-        if tensor.allocation is Allocation.COMPUTED and tensor.has_data and np.array_equal(tensor.data, array):
+        before = tensor.data if tensor.has_data else None
+        tensor.shape = array.shape
+        tensor.allocation = Allocation.COMPUTED
+        if before is not None and not before.flags.writeable and np.array_equal(before, array):
             return  # the same array as before, so that what was folded from it stays valid
         array.flags.writeable = False
-        tensor.shape = array.shape
         tensor.data = array
-        tensor.allocation = Allocation.COMPUTED
 
     def add_temporary(
         self,
@@ -353,7 +354,7 @@ class Subgraph(Context):
 
     def _prepare(self, node: Node) -> None:
         for tensor in node.outputs:
-            if tensor.allocation is Allocation.DYNAMIC:
+            if tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
                 tensor.allocation = Allocation.ARENA
         node.temporaries = []
         registration = node.registration
@@ -373,15 +374,10 @@ class Subgraph(Context):
     def _fold(self, node: Node) -> bool:
         """Run a node whose result can be known now; return whether it need not run again."""
         if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
-            if node.registration is None or not node.registration.pure or self._inputs_vary(node):
-                return True  # set_constant in prepare
-        elif node.registration is None or not node.registration.pure or self._inputs_vary(node):
-            for tensor in node.outputs:
-                if tensor.allocation is Allocation.COMPUTED:
-                    tensor.allocation = Allocation.ARENA
+            return True  # set_constant in prepare
+        if node.registration is None or not node.registration.pure or self._inputs_vary(node):
             return False
-        else:
-            self._run_now(node)
+        self._run_now(node)
         self._folded[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
         return True
 

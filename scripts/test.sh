@@ -1,0 +1,12 @@
+#!/bin/sh
+# From a fresh clone to a verdict: install everything editable into .venv-test, then lint, type-check and test.
+# usage: sh scripts/test.sh [PYTEST ARGUMENTS]
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/venv.sh "${OPLET_VENV:-.venv-test}"
+install -r requirements-dev.txt
+bin=$venv/bin
+"$bin/ruff" check .
+"$bin/ruff" format --check .
+"$bin/mypy"
+exec "$bin/python" -m pytest -n "${OPLET_TEST_PROCESSES:-2}" "$@"
