@@ -8,12 +8,12 @@ Numerics: tflite/kernels/internal/reference/resize_bilinear.h
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from oplet_builtin_ops.shapes import Array, Shape, Thunk
+from oplet_builtin_ops.program import Call
+from oplet_builtin_ops.shapes import Array, Shape
 
 __all__ = ["Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate"]
 
@@ -89,30 +89,29 @@ def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[
     return blocks
 
 
-def _resize_rows(source: Array, target: Array, axis: Neighbours) -> list[Thunk]:
+def _resize_rows(source: Array, target: Array, axis: Neighbours) -> list[Call]:
     batch, height = source.shape[:2]
     inputs, outputs = source.reshape(batch, height, -1), target.reshape(batch, target.shape[1], -1)
     return [
-        partial(np.matmul, matrix, inputs[:, seen], outputs[:, made])
-        for made, seen, matrix in _blocks(axis, height, target.dtype)
+        (np.matmul, (matrix, inputs[:, seen], outputs[:, made])) for made, seen, matrix in _blocks(axis, height, target.dtype)
     ]
 
 
-def _resize_columns(source: Array, target: Array, axis: Neighbours) -> list[Thunk]:
+def _resize_columns(source: Array, target: Array, axis: Neighbours) -> list[Call]:
     _, _, width, channels = source.shape
     blocks = _blocks(axis, width, target.dtype)
     if channels > _FEW_CHANNELS:
         inputs, outputs = source.reshape(-1, width, channels), target.reshape(-1, target.shape[2], channels)
-        return [partial(np.matmul, matrix, inputs[:, seen], outputs[:, made]) for made, seen, matrix in blocks]
+        return [(np.matmul, (matrix, inputs[:, seen], outputs[:, made])) for made, seen, matrix in blocks]
 
     def flat(maps: Array, part: slice) -> Array:
         return maps.reshape(-1, maps.shape[2] * channels)[:, part.start * channels : part.stop * channels]
 
     alike = np.eye(channels, dtype=target.dtype)
-    return [partial(np.matmul, flat(source, seen), np.kron(matrix.T, alike), flat(target, made)) for made, seen, matrix in blocks]
+    return [(np.matmul, (flat(source, seen), np.kron(matrix.T, alike), flat(target, made))) for made, seen, matrix in blocks]
 
 
-def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> list[Thunk]:
+def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> list[Call]:
     """The passes that resize maps (NHWC, all three of one float type); the weights of the sums are not divided by `one`."""
     if not target.size:
         return []

@@ -9,17 +9,18 @@ Numerics: tflite/kernels/pooling.cc, tflite/kernels/internal/reference/pooling.h
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet.schema.enums import Padding
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.fixed_point import activation_range, clip, float_activation_range, quantized_range
-from oplet_builtin_ops.shapes import Array, Thunk, along, ensure_operands, ensure_same_type, run_all
+from oplet_builtin_ops.program import Call, convert, run_calls
+from oplet_builtin_ops.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
+from oplet_builtin_ops.windows import Axis, window_axis
 
-__all__ = ["Axis", "bind_average", "bind_max", "prepare_average", "prepare_max"]
+__all__ = ["bind_average", "bind_max", "prepare_average", "prepare_max"]
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
@@ -27,43 +28,23 @@ _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT1
 Tap = tuple[slice, slice]
 
 
-class Axis(NamedTuple):
-    """One of the two axes that a window slides along."""
-
-    length: int
-    outputs: int
-    filter: int
-    stride: int
-    padding: int
-
-    @property
-    def taps(self) -> list[Tap]:
-        """The taps that fall into the map for some output."""
-        taps = []
-        first = max(0, self.padding - (self.outputs - 1) * self.stride)
-        for k in range(first, min(self.filter, self.padding + self.length)):
-            low = max(0, -((k - self.padding) // self.stride))
-            high = min(self.outputs, -((k - self.padding - self.length) // self.stride))
-            if low < high:
-                start = low * self.stride - self.padding + k
-                taps.append((slice(low, high), slice(start, start + (high - low - 1) * self.stride + 1, self.stride)))
-        return taps
-
-    @property
-    def counts(self) -> Array:
-        """How many taps of each output are inside the map."""
-        start = np.arange(self.outputs) * self.stride - self.padding
-        return np.minimum(start + self.filter, self.length) - np.maximum(start, 0)
+def _taps(axis: Axis) -> list[Tap]:
+    """The taps along an axis that fall into the map for some output."""
+    taps = []
+    first = max(0, axis.before - (axis.out - 1) * axis.stride)
+    for k in range(first, min(axis.filter, axis.before + axis.size)):
+        low = max(0, -((k - axis.before) // axis.stride))
+        high = min(axis.out, -((k - axis.before - axis.size) // axis.stride))
+        if low < high:
+            start = low * axis.stride - axis.before + k
+            taps.append((slice(low, high), slice(start, start + (high - low - 1) * axis.stride + 1, axis.stride)))
+    return taps
 
 
-def _axis(name: str, length: int, filter: int, stride: int, padding: Padding) -> Axis:
-    ensure(filter > 0, f"filter_{name} is {filter} and must be above zero.")
-    ensure(stride > 0, f"stride_{name} is {stride} and must be above zero.")
-    if padding == Padding.SAME:
-        outputs = -(-length // stride)
-        return Axis(length, outputs, filter, stride, max((outputs - 1) * stride + filter - length, 0) // 2)
-    ensure(filter <= length, f"filter_{name} is {filter}, larger than the input's {length}, and the padding is VALID.")
-    return Axis(length, (length - filter) // stride + 1, filter, stride, 0)
+def _counts(axis: Axis) -> Array:
+    """How many taps along an axis are inside the map, for each output."""
+    start = np.arange(axis.out) * axis.stride - axis.before
+    return np.minimum(start + axis.filter, axis.size) - np.maximum(start, 0)
 
 
 def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
@@ -73,39 +54,38 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
     ensure_type(source, *_TYPES)
     ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
     options = node.options(Pool2DOptions)
-    rows = _axis("height", source.shape[1], options.filter_height, options.stride_h, options.padding)
-    columns = _axis("width", source.shape[2], options.filter_width, options.stride_w, options.padding)
-    context.resize_tensor(output, (source.shape[0], rows.outputs, columns.outputs, source.shape[3]))
+    rows = window_axis("height", options.padding, source.shape[1], options.filter_height, options.stride_h)
+    columns = window_axis("width", options.padding, source.shape[2], options.filter_width, options.stride_w)
+    context.resize_tensor(output, (source.shape[0], rows.out, columns.out, source.shape[3]))
     return rows, columns
 
 
-def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> list[Thunk]:
+def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> list[Call]:
     """The passes that fold the taps along one axis of `source` into `target`."""
-
-    everywhere = slice(0, axis.outputs)
+    everywhere = slice(0, axis.out)
     # Taps that every output has come first: they set the target, which the others add to.
-    taps = sorted(axis.taps, key=lambda tap: tap[0] != everywhere)
+    taps = sorted(_taps(axis), key=lambda tap: tap[0] != everywhere)
     full = sum(outputs == everywhere for outputs, _ in taps)
     views = [(target[along(position, outputs)], source[along(position, inputs)]) for outputs, inputs in taps]
-    passes: list[Thunk] = []
+    passes: list[Call] = []
     if full >= 2:
-        passes.append(partial(ufunc, views[0][1], views[1][1], target, dtype=target.dtype))
+        passes.append((partial(ufunc, dtype=target.dtype), (views[0][1], views[1][1], target)))
     elif full == 1:
-        passes.append(partial(np.copyto, target, views[0][1]))
+        passes.append((np.copyto, (target, views[0][1])))
     else:
-        passes.append(partial(target.fill, identity))
-    return passes + [partial(ufunc, seen, tap, seen) for seen, tap in views[min(full, 2) :]]
+        passes.append((target.fill, (identity,)))
+    return passes + [(ufunc, (seen, tap, seen)) for seen, tap in views[min(full, 2) :]]
 
 
-def _passes(ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array) -> list[Thunk]:
+def _passes(ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array) -> list[Call]:
     """The passes that fold every window of the input into `target`; the first temporary holds the folded rows."""
     source = node.inputs[0].data
     if not target.size:
         return []
-    if rows.outputs == columns.outputs == 1 and len(rows.taps) == rows.length and len(columns.taps) == columns.length:
+    if rows.out == columns.out == 1 and len(_taps(rows)) == rows.size and len(_taps(columns)) == columns.size:
         batch, height, width, channels = source.shape
         flat = source.reshape(batch, height * width, channels)
-        return [partial(ufunc.reduce, flat, 1, target.dtype, target.reshape(batch, channels))]
+        return [(ufunc.reduce, (flat, 1, target.dtype, target.reshape(batch, channels)))]
     if rows.filter == 1:
         return _fold(ufunc, identity, source[:, :: rows.stride], target, 2, columns)
     if columns.filter == 1:
@@ -116,10 +96,10 @@ def _passes(ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, 
 
 def _add_folded_rows(context: Context, node: Node, rows: Axis, type: TensorType) -> None:
     batch, _, width, channels = node.inputs[0].shape
-    context.add_temporary(node, (batch, rows.outputs, width, channels), type)
+    context.add_temporary(node, (batch, rows.out, width, channels), type)
 
 
-def _clamp(node: Node, array: Array) -> list[Thunk]:
+def _clamp(node: Node, array: Array) -> list[Call]:
     """The pass of the fused activation, none if it has nothing to do; LiteRT's pools know activations as ranges only."""
     output, activation = node.outputs[0], node.options(Pool2DOptions).fused_activation_function
     bounds: tuple[Any, Any]
@@ -132,7 +112,7 @@ def _clamp(node: Node, array: Array) -> list[Thunk]:
         if array.dtype == output.dtype and bounds == quantized_range(output.type):
             return []
     low, high = (np.array(bound, array.dtype) for bound in bounds)
-    return [partial(clip, array, low, high, array)]
+    return [(clip, (array, low, high, array))]
 
 
 def prepare_max(context: Context, node: Node) -> None:
@@ -147,7 +127,7 @@ def bind_max(context: Context, node: Node) -> Thunk:
     output = node.outputs[0].data
     lowest = np.finfo(output.dtype).min if output.dtype.kind == "f" else np.iinfo(output.dtype).min
     passes = _passes(np.maximum, lowest, node, rows, columns, output)
-    return run_all(passes + _clamp(node, output))
+    return run_calls(passes + _clamp(node, output))
 
 
 def prepare_average(context: Context, node: Node) -> None:
@@ -158,7 +138,7 @@ def prepare_average(context: Context, node: Node) -> None:
         _add_folded_rows(context, node, rows, TensorType.FLOAT32)
         return
     # Sums of integers, and their rounded quotients, are exact in a float that can hold the largest sum.
-    largest = max(-np.iinfo(source.dtype).min, np.iinfo(source.dtype).max) * (len(rows.taps) * len(columns.taps) + 1)
+    largest = max(-np.iinfo(source.dtype).min, np.iinfo(source.dtype).max) * (len(_taps(rows)) * len(_taps(columns)) + 1)
     wide = TensorType.FLOAT32 if largest < 2**24 else TensorType.FLOAT64
     _add_folded_rows(context, node, rows, wide)
     context.add_temporary(node, output.shape, wide)
@@ -169,24 +149,24 @@ def bind_average(context: Context, node: Node) -> Thunk:
     """The thunk of an average pool."""
     rows, columns = node.prepared
     output = node.outputs[0].data
-    counts = np.multiply.outer(rows.counts, columns.counts)[..., None]
+    counts = np.multiply.outer(_counts(rows), _counts(columns))[..., None]
     if counts.size and (counts == counts.flat[0]).all():
         counts = counts[:1, :1]
     if output.dtype.kind == "f":
         passes = _passes(np.add, 0, node, rows, columns, output)
-        passes.append(partial(np.divide, output, counts.astype(output.dtype), output))
-        return run_all(passes + _clamp(node, output))
+        passes.append((np.divide, (output, counts.astype(output.dtype), output)))
+        return run_calls(passes + _clamp(node, output))
 
     sums, halves = node.temporaries[1].data, node.temporaries[2].data
     half, counts = (counts // 2).astype(sums.dtype), counts.astype(sums.dtype)
     passes = _passes(np.add, 0, node, rows, columns, sums)
     # Halves are rounded away from zero.
     passes += [
-        partial(np.copysign, half, sums, halves),
-        partial(np.add, sums, halves, sums),
-        partial(np.divide, sums, counts, sums),
-        partial(np.trunc, sums, sums),
+        (np.copysign, (half, sums, halves)),
+        (np.add, (sums, halves, sums)),
+        (np.divide, (sums, counts, sums)),
+        (np.trunc, (sums, sums)),
         *_clamp(node, sums),
-        partial(np.copyto, output, sums, casting="unsafe"),
+        (convert, (output, sums)),
     ]
-    return run_all(passes)
+    return run_calls(passes)

@@ -24,7 +24,6 @@ __all__ = [
     "read_ints",
     "resolve_axes",
     "resolve_axis",
-    "run_all",
 ]
 
 Array = NDArray[Any]
@@ -124,17 +123,5 @@ def copier(target: Array, source: Array) -> Thunk:
 
     def run() -> None:
         target[...] = source
-
-    return run
-
-
-def run_all(passes: Sequence[Thunk]) -> Thunk:
-    """A thunk that runs several, in order."""
-    if len(passes) == 1:
-        return passes[0]
-
-    def run() -> None:
-        for one in passes:
-            one()
 
     return run

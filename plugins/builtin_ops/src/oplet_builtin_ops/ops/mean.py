@@ -12,6 +12,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
 from oplet_builtin_ops.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.program import convert
 from oplet_builtin_ops.reduction import bind_reduction, kept_shape, prepare_reduction, reduced_axes
 from oplet_builtin_ops.shapes import Thunk
 
@@ -56,7 +57,7 @@ def _bind_integer(node: Node) -> Thunk:
     def run() -> None:
         sums = np.add.reduce(source, axes, dtype=np.int64, keepdims=True)
         # C++ divides towards zero, numpy downwards.
-        np.copyto(output, np.sign(sums) * (np.abs(sums) // count), casting="unsafe")
+        convert(output, np.sign(sums) * (np.abs(sums) // count))
 
     return run
 
@@ -75,7 +76,7 @@ def _bind_quantized(node: Node) -> Thunk:
     def run() -> None:
         sums = np.add.reduce(values, axes, dtype=np.int32, keepdims=True)
         means = multiply_by_quantized_multiplier(sums - offset, multiplier, shift) + zero_point
-        np.copyto(target, clip(means, limits.min, limits.max), casting="unsafe")
+        convert(target, clip(means, limits.min, limits.max))
 
     return run
 

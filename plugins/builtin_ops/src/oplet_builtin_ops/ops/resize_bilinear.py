@@ -8,15 +8,15 @@ Numerics: tflite/kernels/resize_bilinear.cc, tflite/kernels/internal/reference/r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.interpolation import Neighbours, between_shape, float_neighbours, integer_neighbours, interpolate
+from oplet_builtin_ops.program import convert, run_calls
 from oplet_builtin_ops.resize import prepare_resize, resized_shapes
-from oplet_builtin_ops.shapes import Array, Shape, Thunk, defer_or_run, run_all
+from oplet_builtin_ops.shapes import Array, Shape, Thunk, defer_or_run
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
@@ -65,16 +65,16 @@ def _bind_integer(node: Node) -> Thunk:
     down, across = _neighbours(node)
     between, values, sums, halves = _arrays(node)
     one = np.array(down.one * across.one, sums.dtype)
-    return run_all(
+    return run_calls(
         [
-            partial(np.copyto, values, source),
+            (np.copyto, (values, source)),
             *interpolate(values, between, sums, down, across),
             # Halves are rounded away from zero.
-            partial(np.copysign, one / 2, sums, halves),
-            partial(np.add, sums, halves, sums),
-            partial(np.divide, sums, one, sums),
-            partial(np.trunc, sums, sums),
-            partial(np.copyto, output, sums, casting="unsafe"),
+            (np.copysign, (one / 2, sums, halves)),
+            (np.add, (sums, halves, sums)),
+            (np.divide, (sums, one, sums)),
+            (np.trunc, (sums, sums)),
+            (convert, (output, sums)),
         ]
     )
 
@@ -92,7 +92,7 @@ def _bind_uint8(node: Node) -> Thunk:
         sums += upper[:, :, right] * across
         sums += lower[:, :, right] * across
         sums += np.float32(0.5)
-        np.copyto(output, sums, casting="unsafe")
+        convert(output, sums)
 
     return run
 
@@ -100,7 +100,7 @@ def _bind_uint8(node: Node) -> Thunk:
 def _bind(node: Node) -> Thunk:
     source = node.inputs[0]
     if source.type == TensorType.FLOAT32:
-        return run_all(interpolate(source.data, _arrays(node)[0], node.outputs[0].data, *_neighbours(node)))
+        return run_calls(interpolate(source.data, _arrays(node)[0], node.outputs[0].data, *_neighbours(node)))
     return _bind_uint8(node) if source.type == TensorType.UINT8 else _bind_integer(node)
 
 
