@@ -14,7 +14,7 @@ right. `Requantizer` takes the fast way where that is so for every channel, and 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -63,6 +63,7 @@ class Requantizer:
     low: int
     high: int
     rounding: Rounding = Rounding.DOUBLE
+    _joined: dict[int, tuple[Array, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, spare: Array) -> list[Call]:
         """The numpy calls that turn one block of accumulators into outputs.
@@ -82,7 +83,9 @@ class Requantizer:
         shape = (rows // joined, channels * joined)
         u = scratch[: output.size].reshape(shape)
         spare = spare[: output.size].reshape(shape)
-        factor, nudge, offset = (repeated(v, joined) for v in self._constants())
+        if joined not in self._joined:
+            self._joined[joined] = tuple(repeated(v, joined) for v in self._constants())
+        factor, nudge, offset = self._joined[joined]
         unsigned = output.view(f"u{output.dtype.itemsize}").reshape(shape)
         lowest = 0 if output.dtype.kind == "u" else -(1 << (8 * output.dtype.itemsize - 1))
         shift = self.zero_point - lowest
@@ -91,7 +94,7 @@ class Requantizer:
         if self.rounding is Rounding.FLOAT:
             # The product must be rounded as a whole, so the offset comes first.
             program += [
-                (np.add, (accumulators.reshape(shape), repeated(self.offsets.astype(np.float64), joined), u)),
+                (np.add, (accumulators.reshape(shape), offset, u)),
                 (np.multiply, (u, factor, u)),
                 (np.multiply, (u, np.float64(2.0**70), spare)),
                 (clip, (spare, np.float64(-0.49999999999999994), np.float64(0.49999999999999994), spare)),
@@ -136,7 +139,7 @@ class Requantizer:
     def _constants(self) -> tuple[Array, Array, Array]:
         """Per channel: the exact factor, the threshold's nudge d, and the scaled offset."""
         if self.rounding is Rounding.FLOAT:
-            return np.asarray(self.scales, np.float64), np.zeros(len(self.scales)), np.zeros(len(self.scales))
+            return np.asarray(self.scales, np.float64), np.zeros(len(self.scales)), self.offsets.astype(np.float64)
         multipliers, shifts = quantize_multipliers(self.scales)
         if self.rounding is Rounding.WIDE:
             factor = np.ldexp(_reduced(multipliers), shifts - 15)

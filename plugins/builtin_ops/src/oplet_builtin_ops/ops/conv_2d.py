@@ -1,0 +1,186 @@
+"""CONV_2D: windows over the height and width, each multiplied with every filter; in groups of channels if filters are shallow.
+
+Float, quantized (uint8, int8, int16 activations with int8 or int4 weights) and hybrid (float activations, integer weights).
+Numerics: tflite/kernels/conv.cc, tflite/kernels/internal/reference/conv.h and integer_ops/conv.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.options import Conv2DOptions
+from oplet_builtin_ops.convolution import Products, filter_matrices, plan_products
+from oplet_builtin_ops.float_layer import FloatFinish
+from oplet_builtin_ops.hybrid_layer import HybridLayer
+from oplet_builtin_ops.program import Call, run_calls
+from oplet_builtin_ops.quantized_layer import (
+    QuantizedLayer,
+    channel_scales,
+    ensure_bias,
+    ensure_bias_scale,
+    ensure_symmetric,
+    rounding_of,
+)
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.windows import Strip, Windows, window_axis
+
+_SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+_HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.UINT8)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2, optional=1)
+    source, weights = node.inputs[:2]
+    bias, output = node.optional_input(2), node.outputs[0]
+    options = node.options(Conv2DOptions)
+    ensure_type(source, *_SOURCES)
+    ensure_same_type(source, output)
+    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    ensure(weights.ndim == 4, f"the filters {weights} must have 4 dimensions.")
+    filters, rows, columns, depth = weights.shape
+    channels = source.shape[3]
+    ensure(filters > 0 and depth > 0, f"the filters {weights} must not be empty.")
+    ensure(
+        channels > 0 and channels % depth == 0,
+        f"{source} has {channels} channels, which is no multiple of the {depth} that the filters {weights} take.",
+    )
+    groups = channels // depth
+    ensure(filters % groups == 0, f"{weights} has {filters} filters, which cannot be split into {groups} groups.")
+    windows = Windows(
+        source.shape[0],
+        window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor),
+        window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor),
+        channels,
+    )
+    context.resize_tensor(output, (source.shape[0], windows.height.out, windows.width.out, filters))
+    if source.type != TensorType.FLOAT32:
+        node.prepared = _plan_quantized(context, node, windows, groups, options)
+    elif weights.type == TensorType.FLOAT32:
+        ensure_bias(bias, filters, TensorType.FLOAT32)
+        node.prepared = plan_products(
+            context, node, windows, filters, source=source.type, compute=source.type, groups=groups, in_place=True
+        )
+    else:
+        node.prepared = _plan_hybrid(context, node, windows, groups, options)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    if isinstance(node.prepared, Products):
+        return _bind_float(node, node.prepared)
+    products, layer = node.prepared
+    if isinstance(layer, QuantizedLayer):
+        return layer.thunk(lambda: _quantized_calls(node, products, layer))
+    return layer.thunk(lambda: _hybrid_calls(node, products, layer))
+
+
+def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weights: Tensor) -> Array:
+    """The weights as matrices to multiply with, made once if they are constant."""
+
+    def make() -> Array:
+        return np.ascontiguousarray(filter_matrices(rows, products.groups), dtype)
+
+    return node.cached(f"matrices {dtype}", make) if weights.is_constant else make()
+
+
+def _bind_float(node: Node, products: Products) -> Thunk:
+    source, weights = node.inputs[:2]
+    bias = node.optional_input(2)
+    matrices = filter_matrices(weights.data, products.groups)
+    if weights.is_constant and products.windows.count > 4:
+        # A matrix read along its rows is multiplied faster; for a few windows the copy would not pay.
+        matrices = _matrices(node, products, weights.data, weights.dtype, weights)
+    finish = FloatFinish(
+        None if bias is None else bias.data,
+        bias is not None and bias.is_constant,
+        node.options(Conv2DOptions).fused_activation_function,
+    )
+    output = node.outputs[0].data.reshape(-1, products.filters)
+    return run_calls(products.calls(source.data, np.float32(0), matrices, output, lambda _, block: finish.calls(block)))
+
+
+def _plan_quantized(
+    context: Context, node: Node, windows: Windows, groups: int, options: Conv2DOptions
+) -> tuple[Products, QuantizedLayer]:
+    source, weights = node.inputs[:2]
+    bias, output = node.optional_input(2), node.outputs[0]
+    filters = weights.shape[0]
+    if source.type == TensorType.UINT8:
+        ensure_type(weights, TensorType.UINT8)
+        ensure_bias(bias, filters, TensorType.INT32)
+    else:
+        ensure_type(weights, TensorType.INT8, TensorType.INT4)
+        ensure_symmetric(weights)
+        if source.type == TensorType.INT16:
+            ensure_symmetric(source, output)
+            ensure_bias(bias, filters, TensorType.INT32, TensorType.INT64)
+        else:
+            ensure_bias(bias, filters, TensorType.INT32)
+    scales = channel_scales(source, weights, output, filters, 0)
+    if source.type == TensorType.UINT8:
+        ensure_bias_scale(source, weights, bias, output)
+    layer = QuantizedLayer(
+        node, source, weights, bias, output, 0, scales, rounding_of(source, bias), options.fused_activation_function
+    )
+    products = plan_products(context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups)
+    layer.add_scratch(context, products.longest * filters)
+    return products, layer
+
+
+def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> list[Call]:
+    requantizer = layer.requantizer()
+    dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
+    matrices = _matrices(node, products, layer.rows(), dtype, layer.weights)
+    output = layer.output.data.reshape(-1, products.filters)
+
+    def finish(strip: Strip, block: Array) -> list[Call]:
+        return layer.finish(requantizer, block, output[strip.start : strip.stop])
+
+    return products.calls(layer.source.data, layer.source.zero_point, matrices, output, finish)
+
+
+def _plan_hybrid(
+    context: Context, node: Node, windows: Windows, groups: int, options: Conv2DOptions
+) -> tuple[Products, HybridLayer]:
+    source, weights = node.inputs[:2]
+    bias = node.optional_input(2)
+    filters = weights.shape[0]
+    ensure_type(weights, TensorType.FLOAT32, *_HYBRID_WEIGHTS)
+    ensure_bias(bias, filters, TensorType.FLOAT32)
+    # LiteRT gives the activations a zero point where it scales each channel by itself, and only there.
+    scales = weights.quantization.scales if weights.quantization is not None else np.empty(0)
+    per_channel = weights.type != TensorType.UINT8 and bool((scales != scales[:1]).any())
+    layer = HybridLayer(
+        node, source, weights, bias, 0, per_channel or groups > 1, options.fused_activation_function, source.shape[0]
+    )
+    layer.add_scratch(context)
+    products = plan_products(
+        context,
+        node,
+        windows,
+        filters,
+        source=TensorType.FLOAT32,
+        compute=layer.compute,
+        groups=groups,
+        in_place=layer.compute == TensorType.FLOAT32,
+        by_image=True,
+    )
+    return products, layer
+
+
+def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> list[Call]:
+    finish = layer.finish()
+    factors = np.empty((layer.batches, layer.channels), np.float32)
+    dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
+    matrices = _matrices(node, products, layer.rows(), dtype, layer.weights)
+    output = node.outputs[0].data.reshape(-1, products.filters)
+
+    def finish_strip(strip: Strip, block: Array) -> list[Call]:
+        target = output[strip.start : strip.stop]
+        copy: list[Call] = [] if target is block or np.shares_memory(target, block) else [(np.copyto, (target, block))]
+        return copy + finish.calls(target, factors[strip.where[0].start])
+
+    return layer.quantize(factors) + products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
