@@ -1,1 +1,1 @@
-""""""
+"""What the commands do, usable from Python."""

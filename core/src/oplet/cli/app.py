@@ -1,0 +1,45 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import oplet
+from oplet.cli.inspect import inspect
+from oplet.cli.plugins import plugins
+from oplet.cli.run import run
+from oplet.cli.settings import Debug, PluginSwitches, settings_of
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Run .tflite models; every operator is a plugin that pip installs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"oplet {oplet.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    context: typer.Context,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Run .tflite models; every operator is a plugin that pip installs."""
+    settings_of(context, p, debug)
+
+
+for command in (run, inspect, plugins):
+    app.command()(command)

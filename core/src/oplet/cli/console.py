@@ -1,0 +1,51 @@
+"""Tables and lines for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from oplet.cli.text import plain
+
+__all__ = ["Printer", "print_json"]
+
+#: Where the output is no terminal, tables are as wide as they need to be, so that a line can be searched for.
+_WIDE = 2000
+
+
+class Printer:
+    """Prints on standard output; every text is shown as it is, free of markup and of control characters."""
+
+    def __init__(self) -> None:
+        self._console = Console(file=sys.stdout, highlight=False)
+        if not self._console.is_terminal:
+            self._console = Console(file=sys.stdout, highlight=False, width=_WIDE)
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line of text."""
+        self._console.print(Text(plain(text), style), soft_wrap=True)
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """A table; numbers stand to the right. Columns whose name ends in "#" hold numbers."""
+        if title:
+            self.line()
+            self.line(title, "bold")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for column in columns:
+            number = column.endswith("#")
+            table.add_column(Text(column.rstrip("#")), justify="right" if number else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(plain(str(cell))) for cell in row))
+        self._console.print(table)
+
+
+def print_json(value: Any) -> None:
+    """The value as JSON, in ASCII."""
+    print(json.dumps(value, indent=2))

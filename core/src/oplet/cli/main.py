@@ -1,0 +1,58 @@
+"""The entry of the command `oplet`: one line for every error, a traceback only with --debug."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from oplet.cli.text import one_line
+from oplet.errors import OpletError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and exit: 0 if all went well, 1 after an error, 2 for wrong usage.
+
+    Args:
+        arguments: the command line without the program's name; that of the process by default.
+    """
+    try:
+        from oplet.cli.app import app
+        from oplet.cli.settings import Settings
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        sys.exit('oplet: the command needs more packages; install them: pip install "oplet[cli]"')
+    settings = Settings()
+    _log_to_stderr()
+    try:
+        app(list(sys.argv[1:] if arguments is None else arguments), prog_name="oplet", obj=settings)
+    except Exception as error:
+        if settings.debug:
+            raise
+        sys.exit(f"oplet: {one_line(_message(error))}")
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OpletError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)"
+
+
+class _Formatter(logging.Formatter):
+    """One line, without anything that a terminal would obey."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"oplet: {record.levelname.lower()}: {one_line(record.getMessage())}"
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter())
+    logger = logging.getLogger("oplet")
+    logger.handlers = [handler]
+    logger.propagate = False

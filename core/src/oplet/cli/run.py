@@ -1,0 +1,139 @@
+"""`oplet run`: run a model once and show what comes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oplet.cli.settings import Debug, ModelFile, PluginSwitches, settings_of
+
+if TYPE_CHECKING:
+    from oplet.cli.console import Printer
+    from oplet.tools.run import RunResult, Value
+
+__all__ = ["run"]
+
+_HEAD = 6
+_DEFAULT_TOP = 5
+
+
+def run(
+    context: typer.Context,
+    model: ModelFile,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="[NAME=]FILE",
+            help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the outputs: .npz, .npy or .json.", show_default=False),
+    ] = None,
+    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Show the N highest scores.", show_default=False)] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Names of the scores, one a line.", show_default=False)
+    ] = None,
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            help="Pixels become pixel * SCALE + OFFSET. Default: 0..1 for float inputs, the whole range for 8-bit ones.",
+            show_default=False,
+        ),
+    ] = None,
+    offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
+    signature: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
+    ] = None,
+    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+) -> None:
+    """Run a model once, on files or on random values."""
+    settings = settings_of(context, p, debug)
+    from oplet.cli.console import Printer
+    from oplet.tools.outputs import check_suffix, read_labels, save_outputs
+    from oplet.tools.run import run_model
+
+    if output is not None:
+        check_suffix(output)
+    names = read_labels(labels) if labels is not None else []
+    result = run_model(
+        model,
+        inputs or [],
+        signature=signature,
+        scale=scale,
+        offset=offset,
+        seed=seed,
+        num_threads=num_threads,
+        plugins=settings.plugins(),
+    )
+    if output is not None:
+        save_outputs({value.name: value.array for value in result.outputs}, output)
+    printer = Printer()
+    _print_values(printer, result, seed)
+    if top is not None or labels is not None:
+        _print_top(printer, result, top or _DEFAULT_TOP, names, str(labels))
+    if output is not None:
+        printer.line()
+        printer.line(f"written to {output}", "dim")
+
+
+def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
+    served = ", ".join(f"{count} by {who}" for who, count in result.providers.items()) or "none"
+    printer.line(f"nodes: {served}", "dim")
+    sources = [f"random, seed {seed}" if value.source == "random" else value.source for value in result.inputs]
+    columns = ["name", "type", "shape", "from", "values"]
+    printer.table("inputs", columns, [(*_described(v), source, _head(v)) for v, source in zip(result.inputs, sources)])
+    printer.table("outputs", ["name", "type", "shape", "values"], [(*_described(v), _head(v)) for v in result.outputs])
+
+
+def _described(value: Value) -> tuple[str, str, str]:
+    kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
+    scale, zero_point = value.details["quantization"]
+    if scale:
+        kind += f" (scale {scale:.6g}, zero point {zero_point})"
+    return value.name, kind, str(list(value.array.shape))
+
+
+def _head(value: Value) -> str:
+    """The first values, of quantized tensors the real numbers."""
+    from oplet.tools.outputs import dequantize
+
+    flat = value.array.reshape(-1)
+    shown = dequantize(flat[:_HEAD], value.details).tolist()
+    more = ", ..." if flat.size > _HEAD else ""
+    return ", ".join(map(_number, shown)) + more
+
+
+def _number(value: object) -> str:
+    if isinstance(value, float | complex) and not isinstance(value, bool):
+        return f"{value:.6g}"
+    if isinstance(value, bytes):
+        text = value[:40].decode(errors="backslashreplace")
+        return f"'{text}'" + ("..." if len(value) > 40 else "")
+    return str(value)
+
+
+def _print_top(printer: Printer, result: RunResult, count: int, labels: list[str], file: str) -> None:
+    from oplet.errors import TensorError
+    from oplet.tools.outputs import top_scores
+
+    rows = [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
+    if not rows:
+        raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
+    for value in rows:
+        scores = top_scores(value.array, value.details, count, labels)
+        if labels and len(labels) != value.array.size:
+            typer.echo(f"oplet: warning: '{file}' has {len(labels)} labels for {value.array.size} scores.", err=True)
+        first = 0 if labels else 1
+        cells = [(score.label, f"{score.value:.6g}", score.index)[first:] for score in scores]
+        printer.table(f"{value.name}: the highest", ["label", "score#", "index#"][first:], cells)

@@ -1,0 +1,57 @@
+"""The options that every command takes, before or after its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["Debug", "Json", "ModelFile", "PluginSwitches", "Settings", "settings_of"]
+
+PluginSwitches = Annotated[
+    list[str] | None,
+    typer.Option("-p", metavar="no:NAME", help="Leave out a plugin, by its name or its package's.", show_default=False),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
+
+
+@dataclass
+class Settings:
+    """What the common options said so far.
+
+    Attributes:
+        debug: show tracebacks.
+        blocked: plugins to leave out.
+    """
+
+    debug: bool = False
+    blocked: list[str] = field(default_factory=list)
+
+    def add(self, switches: list[str] | None, debug: bool) -> None:
+        """Take in the options of one place of the command line."""
+        self.debug = self.debug or debug
+        for switch in switches or ():
+            prefix, _, name = switch.partition(":")
+            if prefix != "no" or not name:
+                raise typer.BadParameter(f"'{switch}' is not of the form no:NAME.", param_hint="-p")
+            self.blocked.append(name)
+
+    def plugins(self) -> PluginManager:
+        """The plugins that are left."""
+        from oplet.plugins.manager import PluginManager
+
+        return PluginManager(block=self.blocked)
+
+
+def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:
+    """The settings of this run of the command, with the options of the place that asks taken in."""
+    settings = context.ensure_object(Settings)
+    settings.add(switches, debug)
+    return settings

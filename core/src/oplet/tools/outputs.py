@@ -1,0 +1,128 @@
+"""What to do with a model's outputs: write them to a file, name the highest scores."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import TensorError
+
+__all__ = ["Score", "check_suffix", "dequantize", "read_labels", "save_outputs", "top_scores"]
+
+Array = NDArray[Any]
+_SUFFIXES = (".npz", ".npy", ".json")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One of the highest values of an output.
+
+    Attributes:
+        index: its place in the output.
+        label: its name, "" if there is none.
+        value: the value; of a quantized output the real number.
+    """
+
+    index: int
+    label: str
+    value: float
+
+
+def dequantize(values: Array, details: Mapping[str, Any]) -> Array:
+    """The real numbers of a quantized tensor; values of other tensors as they are."""
+    scale, zero_point = details["quantization"]
+    if not scale or values.dtype.kind not in "iu":
+        return values
+    real: Array = (values.astype(np.float64) - zero_point) * scale
+    return real
+
+
+def top_scores(values: Array, details: Mapping[str, Any], count: int, labels: Sequence[str] = ()) -> list[Score]:
+    """The highest values of an output that is one row of scores, the highest first.
+
+    Args:
+        values: the output.
+        details: its dictionary of `Interpreter.get_output_details`.
+        count: how many.
+        labels: the names of the scores, in order.
+
+    Raises:
+        TensorError: the output is not one row of numbers.
+    """
+    if values.dtype.kind not in "iufV" or values.size != max(values.shape, default=1):
+        raise TensorError(f"Output '{details['name']}' of shape {list(values.shape)} is not one row of scores.")
+    scores = dequantize(values.reshape(-1), details).astype(np.float64)
+    # NaN sorts first in descending order of the negative, so that it is seen; equal scores stay in order.
+    order = np.argsort(np.where(np.isnan(scores), -np.inf, -scores), kind="stable")[:count]
+    return [Score(int(i), labels[i] if i < len(labels) else "", float(scores[i])) for i in order]
+
+
+def read_labels(path: Path) -> list[str]:
+    """The labels of a text file, one a line."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise TensorError(f"'{path}' is not a text file in UTF-8: {error.reason}.") from error
+    return [line.strip() for line in lines]
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that `save_outputs` could not write.
+
+    Raises:
+        TensorError: its ending is none of the known ones.
+    """
+    if path.suffix.lower() not in _SUFFIXES:
+        raise TensorError(f"'{path}' must end in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}.")
+
+
+def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
+    """Write outputs as they are (not dequantized): .npz and .json by name, .npy for a single one.
+
+    Raises:
+        TensorError: the file's ending is unknown, or several outputs are to go into an .npy.
+        OSError: the file cannot be written.
+    """
+    check_suffix(path)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        path.write_text(json.dumps({name: _plain(value) for name, value in outputs.items()}) + "\n", encoding="utf-8")
+        return
+    arrays = {name: _storable(value) for name, value in outputs.items()}
+    if suffix == ".npy":
+        if len(arrays) != 1:
+            raise TensorError(f"An .npy file holds one array and the model has {len(arrays)} outputs; write an .npz.")
+        [array] = arrays.values()
+        with path.open("wb") as file:
+            np.lib.format.write_array(file, array, allow_pickle=False)
+        return
+    # np.savez takes names as keywords, and an output may be called "file".
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
+
+
+def _storable(array: Array) -> Array:
+    """The array in a type that numpy's files know: text as bytes of one length, bfloat16 and the like as float32."""
+    if array.dtype.hasobject:
+        return np.array([bytes(item) for item in array.ravel().tolist()], np.bytes_).reshape(array.shape)
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def _plain(array: Array) -> Any:
+    """The array as nested lists of what JSON has: complex numbers as pairs, bytes as text."""
+    if array.dtype.hasobject or array.dtype.kind == "S":
+        text = np.empty(array.size, object)
+        text[:] = [bytes(item).decode(errors="backslashreplace") for item in array.ravel().tolist()]
+        return text.reshape(array.shape).tolist()
+    if array.dtype.kind == "c":
+        return np.stack([array.real, array.imag], axis=-1).tolist()
+    return _storable(array).tolist()

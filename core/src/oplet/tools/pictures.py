@@ -1,0 +1,141 @@
+"""Pictures as inputs: resized to what the model takes, pixels scaled to the numbers that it was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import TensorError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["SUFFIXES", "load_picture"]
+
+#: The files that are taken for pictures.
+SUFFIXES = (".png", ".jpg", ".jpeg")
+
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+class _Layout(NamedTuple):
+    """Which picture an input takes.
+
+    Attributes:
+        height: in pixels, -1 for any.
+        width: in pixels, -1 for any.
+        channels: 1 for greyscale, 3 for RGB, 4 for RGBA.
+        channels_first: whether the channels come before the rows.
+    """
+
+    height: int
+    width: int
+    channels: int
+    channels_first: bool
+
+
+def load_picture(
+    path: Path, details: Mapping[str, Any], name: str = "", *, scale: float | None = None, offset: float | None = None
+) -> NDArray[Any]:
+    """A picture as the value of an input.
+
+    It becomes greyscale, RGB or RGBA by the input's channels, and is resized to its height and width (by area when it
+    shrinks, bilinear when it grows). With `scale` or `offset`, real = pixel * scale + offset, which a quantized input
+    then quantizes. Without, pixels of 0..255 become 0..1 for float inputs, and the whole range of the type for 8-bit ones.
+
+    Args:
+        path: the file.
+        details: the input's dictionary of `Interpreter.get_input_details`.
+        name: what messages call the input.
+        scale: 1 if only `offset` is given.
+        offset: 0 if only `scale` is given.
+
+    Raises:
+        TensorError: the file is no picture, or the input takes none.
+        OSError: the file cannot be read.
+    """
+    name = name or str(details["name"])
+    layout = _layout(details, name)
+    with path.open("rb") as file:  # first, so that a missing file is told as such
+        image = _open(path, file, _MODES[layout.channels])
+    pixels = _resized(image, layout)
+    pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
+    if layout.channels_first:
+        pixels = pixels.transpose(2, 0, 1)
+    rank = len(details["shape"])
+    if rank == 2:
+        pixels = pixels.reshape(pixels.shape[:2])
+    elif rank == 4:
+        pixels = pixels[np.newaxis]
+    return _scaled(pixels, details, name, scale, offset)
+
+
+def _layout(details: Mapping[str, Any], name: str) -> _Layout:
+    shape = [int(d) for d in details["shape"]]
+    free = [int(d) for d in details["shape_signature"]]
+    dims = free if len(free) == len(shape) else shape
+    if len(dims) == 2:
+        return _Layout(dims[0], dims[1], 1, False)
+    if len(dims) == 3 or (len(dims) == 4 and dims[0] in (1, -1)):
+        first, second, third = dims[-3:]
+        for channels in ((1, 3), (4,)):  # a side of 4 pixels is likelier than RGBA
+            if third in channels:
+                return _Layout(first, second, third, False)
+            if first in channels:
+                return _Layout(second, third, first, True)
+    raise TensorError(
+        f"Input '{name}' has the shape {dims}, which is no picture ([1, height, width, channels] with 1, 3 or 4 channels); "
+        "give its value as .npy."
+    )
+
+
+def _open(path: Path, file: Any, mode: str) -> Image:
+    try:
+        from PIL import Image, ImageOps
+    except ModuleNotFoundError as error:
+        raise TensorError(f"Reading '{path}' needs Pillow; install it: pip install \"oplet[cli]\".") from error
+    try:
+        image: Image.Image = ImageOps.exif_transpose(Image.open(file))
+        if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip instead of scale
+            image = Image.fromarray((np.asarray(image, np.float64) / 257).round().clip(0, 255).astype(np.uint8))
+        return image.convert(mode)
+    except Image.DecompressionBombError as error:
+        raise TensorError(f"'{path}' is larger than a picture is allowed to be: {error}") from error
+    except (OSError, SyntaxError, ValueError) as error:
+        raise TensorError(f"'{path}' is no picture, or a damaged one: {error}") from error
+
+
+def _resized(image: Image, layout: _Layout) -> NDArray[np.uint8]:
+    from PIL.Image import Resampling
+
+    height = image.height if layout.height == -1 else layout.height
+    width = image.width if layout.width == -1 else layout.width
+    if not height * width:
+        return np.zeros((height, width, layout.channels), np.uint8)
+    if (image.height, image.width) != (height, width):
+        shrinks = height <= image.height and width <= image.width
+        image = image.resize((width, height), Resampling.BOX if shrinks else Resampling.BILINEAR)
+    return np.asarray(image, np.uint8)
+
+
+def _scaled(
+    pixels: NDArray[np.uint8], details: Mapping[str, Any], name: str, scale: float | None, offset: float | None
+) -> NDArray[Any]:
+    dtype = np.dtype(details["dtype"])
+    real: NDArray[Any]
+    if scale is not None or offset is not None:
+        real = pixels * np.float64(1 if scale is None else scale) + (offset or 0.0)
+        return real if details["quantization"][0] or dtype.kind == "f" else np.rint(real)
+    if dtype.kind == "f":
+        real = pixels / np.float64(255)
+        return real
+    if dtype.kind in "iu":
+        if dtype.itemsize == 1:  # the range of pixels on the range of the type
+            return (pixels.astype(np.int16) + int(np.iinfo(details["dtype"]).min)).astype(dtype)
+        if not details["quantization"][0]:
+            return pixels
+    raise TensorError(f"Input '{name}' is {dtype.name}; say how pixels become its numbers, with a scale and an offset.")
