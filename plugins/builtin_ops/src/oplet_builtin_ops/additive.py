@@ -138,9 +138,7 @@ def _general(a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctio
         f"{output} has scale {output.scale:g}, too fine for inputs of scales {a.scale:g} and {b.scale:g}: their ratio "
         f"leaves the fixed-point range (factor {factor:g}).",
     )
-    shares = [
-        _Share(tensor.zero_point, left_shift, *quantize_multiplier(tensor.scale / twice_larger)) for tensor in (a, b)
-    ]
+    shares = [_Share(tensor.zero_point, left_shift, *quantize_multiplier(tensor.scale / twice_larger)) for tensor in (a, b)]
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)
     return _General((shares[0], shares[1]), *quantize_multiplier(factor), output.zero_point, bounds)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,10 +15,23 @@ from oplet_builtin_ops.fixed_point import clip
 from oplet_builtin_ops.lookup import every_value, lookup
 from oplet_builtin_ops.shapes import Array, Shape, Thunk, ensure_operands
 
-__all__ = ["PairRule", "add_pair_scratch", "bind_elementwise", "bind_pairs", "broadcast_shape", "is_quantized", "prepare_binary"]
+__all__ = [
+    "PairRule",
+    "add_pair_scratch",
+    "bind_elementwise",
+    "bind_pairs",
+    "broadcast_shape",
+    "is_quantized",
+    "long_rows",
+    "prepare_binary",
+]
 
 #: The values that a quantized op gives for the values of its two inputs, which broadcast; all int64.
 PairRule = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+
+#: A row of this many elements hides what a loop costs to start; rows beyond the longest would waste memory.
+_LONG: Final = 1024
+_LONGEST: Final = 1 << 16
 
 _EIGHT: Final = np.array([8], np.uint16)
 _CLAMPS: Final = {
@@ -54,9 +68,31 @@ def is_quantized(tensor: Tensor) -> bool:
     return tensor.quantization is not None and len(tensor.quantization.scales) > 0
 
 
+def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
+    """The three arrays of an elementwise op, as views that make its innermost loop long.
+
+    A small constant that broadcasts along leading dimensions (a bias, say) is written out to a longer row.
+    """
+    x, y, z = a.data, b.data, output.data
+    for small, large in ((b, a), (a, b)):
+        if small.is_constant and 1 < small.size < _LONG and large.shape == output.shape and output.size > small.size:
+            shape = (1,) * (output.ndim - small.ndim) + small.shape
+            axis = next(i for i, dim in enumerate(shape) if dim != 1)
+            while axis and math.prod(output.shape[axis:]) < _LONG:
+                axis -= 1
+            row = math.prod(output.shape[axis:])
+            if row > _LONGEST:
+                break
+            tiled = np.broadcast_to(small.data.reshape(shape[axis:]), output.shape[axis:]).reshape(1, row)
+            rows = large.data.reshape(-1, row)
+            z = z.reshape(-1, row)
+            return (rows, tiled, z) if small is b else (tiled, rows, z)
+    return x, y, z
+
+
 def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType) -> Thunk:
     """A thunk that applies a ufunc and a fused activation to plain numbers; integers wrap around."""
-    a, b, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
+    a, b, output = long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
     low, high = _CLAMPS.get(activation, (None, None))
     if low is None:
         return lambda: ufunc(a, b, output)

@@ -5,7 +5,7 @@ A number with n integer bits is an int32 that counts steps of 2**(n - 31).
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ _POWERS: Final = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401
 
 
 def _saturating_shift_left(x: NDArray[np.int64] | Int32s, amount: int) -> Int32s:
-    return np.clip(np.asarray(x, np.int64) << amount, -(2**31), _ONE).astype(np.int32)
+    return np.asarray(np.clip(np.asarray(x, np.int64) << amount, -(2**31), _ONE), np.int32)
 
 
 def _exp_below_zero(a: Int32s) -> Int32s:
@@ -52,20 +52,33 @@ def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
     return np.where(wide == 0, np.int32(_ONE), result).astype(np.int32)
 
 
-def _one_over_one_plus(x: Int32s) -> Int32s:
-    """1 / (1 + x) for x from 0 to 1, without integer bits: three Newton steps on numbers with 2 integer bits."""
+def _one_over_one_plus(x: Any) -> Any:
+    """1 / (1 + x) for x from 0 to 1, without integer bits but not yet cut to 31 bits: three Newton steps.
+
+    The steps have numbers with 2 integer bits. `x` is an int or an int64 array; nothing here leaves 32 bits, so that
+    both compute the same.
+    """
     # The sum is never negative, so that half of it rounds up.
-    half_denominator = ((x.astype(np.int64) + _ONE + 1) // 2).astype(np.int32)
-    estimate = (1515870810 + product(half_denominator, -1010580540).astype(np.int64)).astype(np.int32)
+    half_denominator = (x + _ONE + 1) >> 1
+    estimate = 1515870810 + _product(half_denominator, -1010580540)
     for _ in range(3):
-        error = ((1 << 29) - product(half_denominator, estimate).astype(np.int64)).astype(np.int32)
-        step = _saturating_shift_left(product(estimate, error), 2)
-        estimate = (estimate.astype(np.int64) + step).astype(np.int32)
-    return _saturating_shift_left(estimate, 1)
+        error = (1 << 29) - _product(half_denominator, estimate)
+        estimate = estimate + (_product(estimate, error) << 2)
+    return estimate << 1
 
 
-def reciprocal(x: NDArray[np.int64], integer_bits: int) -> tuple[Int32s, Int64s]:
+def _product(a: Any, b: Any) -> Any:
+    """The high half of 2ab, where it cannot overflow."""
+    return (a * b + (1 << 30)) >> 31
+
+
+def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
     """1 / x for unsigned 32-bit x above zero: (value without integer bits, how many bits x has above 1)."""
-    headroom = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
-    fraction = ((x << headroom) - (np.int64(1) << 31)).astype(np.int32)
-    return _one_over_one_plus(fraction), integer_bits - headroom
+    if x.size == 1:
+        # One row is the usual case, and arrays of one element cost as much as long ones.
+        total = int(x.item())
+        headroom = 32 - total.bit_length()
+        value = min(_one_over_one_plus((total << headroom) - (1 << 31)), _ONE)
+        return np.full(x.shape, value, np.int64), np.full(x.shape, integer_bits - headroom, np.int64)
+    headrooms = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
+    return np.minimum(_one_over_one_plus((x << headrooms) - (1 << 31)), _ONE), integer_bits - headrooms

@@ -32,8 +32,8 @@ LookupRule = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 #: From this size on, copying through bytes.translate costs less than np.take, which widens each index to 64 bits.
 _TRANSLATE_FROM: Final = 4096
 
-_UNSIGNED: Final = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
-_DTYPES: Final = {
+_UNSIGNED: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+_DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
     TensorType.INT8: np.dtype(np.int8),
     TensorType.UINT8: np.dtype(np.uint8),
     TensorType.INT16: np.dtype(np.int16),
@@ -51,7 +51,7 @@ def every_value(type: TensorType) -> NDArray[np.int64]:
 def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
     """`rule` of every value of `source`, saturated to `target`."""
     low, high = quantized_range(target)
-    return np.clip(rule(every_value(source)), low, high).astype(_DTYPES[target])
+    return np.asarray(np.clip(rule(every_value(source)), low, high), _DTYPES[target])
 
 
 def lookup(table: Array, source: Array, output: Array) -> Thunk:
@@ -76,7 +76,8 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
 def _round(values: NDArray[Any]) -> NDArray[Any]:
     """To the nearest integer, halves away from zero."""
     whole = np.trunc(values)
-    return np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(values.dtype.type(1), values), whole)
+    rounded: NDArray[Any] = np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(values.dtype.type(1), values), whole)
+    return rounded
 
 
 def sampled_table(
@@ -98,7 +99,8 @@ def sampled_table(
         steps = function(reals).astype(np.float32) * (np.float32(1) / np.float32(output_scale))
         shifted = _round(steps) + np.float32(output_zero_point)
     low, high = quantized_range(type)
-    return np.nan_to_num(clip(shifted, np.float32(low), np.float32(high)), nan=low).astype(_DTYPES[type])
+    clamped = np.nan_to_num(clip(shifted, np.float32(low), np.float32(high)), nan=low)
+    return np.asarray(clamped).astype(_DTYPES[type])
 
 
 def interpolation_table(
@@ -130,7 +132,8 @@ def interpolation_table(
         error = _round((samples[1:] + rounded[:-1]) / real(2)) - middles
         table = rounded - np.append(_round(error / real(2)), real(0))
         table[-1] = _round(function(np.array([last], real)).astype(real) * per_unit)[0]
-    return np.nan_to_num(clip(table, real(-32768), real(32767)), nan=-32768).astype(np.int16)
+    clamped = np.nan_to_num(clip(table, real(-32768), real(32767)), nan=-32768)
+    return np.asarray(clamped).astype(np.int16)
 
 
 def interpolate(table: NDArray[np.int16], values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -138,4 +141,5 @@ def interpolate(table: NDArray[np.int16], values: NDArray[np.int64]) -> NDArray[
     index = 256 + (values >> 7)
     base = table[index].astype(np.int64)
     slope = (table[index + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)
-    return (base + ((slope * (values & 127) + 64) >> 7)).astype(np.int16).astype(np.int64)
+    place: NDArray[np.int64] = base + ((slope * (values & 127) + 64) >> 7)
+    return place.astype(np.int16).astype(np.int64)

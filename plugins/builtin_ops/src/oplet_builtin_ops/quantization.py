@@ -20,10 +20,14 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
         EnsureError: there are no scales, they are not usable, or there is not one for each slice.
     """
     quantization = tensor.quantization
-    ensure(quantization is not None and len(quantization.scales) > 0, f"{tensor} needs a scale and has no quantization parameters.")
+    ensure(
+        quantization is not None and len(quantization.scales) > 0, f"{tensor} needs a scale and has no quantization parameters."
+    )
     if quantization is None:
         raise ValueError  # ensure has raised; this tells the type checker
-    ensure(not quantization.block_size, f"{tensor} is quantized by blocks of {quantization.block_size}, which this op does not read.")
+    ensure(
+        not quantization.block_size, f"{tensor} is quantized by blocks of {quantization.block_size}, which this op does not read."
+    )
     scales = np.asarray(quantization.scales, np.float32)
     zero_points = np.asarray(quantization.zero_points, np.int64)
     unusable: NDArray[Any] = scales[~(np.isfinite(scales) & (scales > 0))]

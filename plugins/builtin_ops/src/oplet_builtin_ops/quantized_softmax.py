@@ -64,7 +64,7 @@ class Softmax8:
         exponentials, summands = self.exponentials, self.summands
 
         def run() -> None:
-            np.maximum.reduce(x, -1, None, largest, True)
+            np.maximum.reduce(x, -1, out=largest, keepdims=True)
             # The difference of the bit patterns is that of the values, signed or not.
             np.subtract(top, octets, distances)
             summands.take(distances, None, wide, "clip")
@@ -117,7 +117,7 @@ class Softmax16:
         lowest, highest = np.array(0, np.int64), np.array(32767, np.int64)
 
         def run() -> None:
-            np.maximum.reduce(x, -1, None, largest, True)
+            np.maximum.reduce(x, -1, out=largest, keepdims=True)
             np.subtract(top, words, distances)
             exponentials.take(distances, None, wide, "clip")
             factor, shift = _reciprocal_int16(np.add.reduce(wide, -1, keepdims=True))

@@ -69,7 +69,8 @@ def _line(magnitude: Int64s, bits: int) -> Int64s:
     samples = _samples()
     below = samples[np.minimum(index, 254)]
     above = samples[np.minimum(index, 254) + 1]
-    return (below << bits) + (magnitude & ((1 << bits) - 1)) * (above - below)
+    line: Int64s = (below << bits) + (magnitude & ((1 << bits) - 1)) * (above - below)
+    return line
 
 
 def logistic_int16(values: Int64s, scaling: InputScaling) -> Int64s:

@@ -59,7 +59,9 @@ def _integers(array: NDArray[np.int32] | None) -> list[int]:
 def _check_structure(order: list[int], block_map: list[int], levels: list[DimensionMetadata], rank: int) -> None:
     total = rank + len(block_map)
     ensure(sorted(order) == list(range(total)), f"the traversal order {order} is not a permutation of 0 to {total - 1}.")
-    ensure(max(order[:rank], default=-1) < rank, f"the traversal order {order} visits a block before all of the {rank} dimensions.")
+    ensure(
+        max(order[:rank], default=-1) < rank, f"the traversal order {order} visits a block before all of the {rank} dimensions."
+    )
     ensure(len(levels) == total, f"there are metadata of {len(levels)} dimensions; {total} are traversed.")
     inside = all(0 <= axis < rank for axis in block_map) and len(set(block_map)) == len(block_map)
     ensure(inside, f"the block map {block_map} must name different dimensions below {rank}.")
@@ -74,7 +76,9 @@ def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int])
     for depth, (axis, level) in enumerate(zip(order, levels)):
         extent = extents[axis]
         if level.format == DimensionType.DENSE:
-            ensure(level.dense_size == extent, f"dense level {depth} has size {level.dense_size}; its dimension is {extent} long.")
+            ensure(
+                level.dense_size == extent, f"dense level {depth} has size {level.dense_size}; its dimension is {extent} long."
+            )
             repeats: Any = extent
             found = np.tile(np.arange(extent), count)
         else:

@@ -60,7 +60,7 @@ def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
 
 def _high_product(a: Int64s, factor: int) -> Int64s:
     """The high half of 2 * a * factor in 16 bits, to nearest, halves up."""
-    return np.minimum((a * factor + (1 << 14)) >> 15, 32767)
+    return np.asarray(np.minimum((a * factor + (1 << 14)) >> 15, 32767))
 
 
 def _saturate16(values: Int64s) -> Int64s:

@@ -34,7 +34,7 @@ def _table(source: Tensor, output: Tensor) -> NDArray[Any]:
 
 
 def _logistic(x: NDArray[Any]) -> NDArray[Any]:
-    return np.float32(1) / (np.float32(1) + np.exp(-x.astype(np.float64)).astype(np.float32))
+    return np.asarray(np.float32(1) / (np.float32(1) + np.exp(-x.astype(np.float64)).astype(np.float32)))
 
 
 def bind(context: Context, node: Node) -> Thunk:

@@ -96,7 +96,13 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _bind_int16(
-    a: Tensor, b: Tensor, output: Tensor, plan: Scaling, product: NDArray[np.int32], wide: NDArray[np.int64], scratch: NDArray[np.int64]
+    a: Tensor,
+    b: Tensor,
+    output: Tensor,
+    plan: Scaling,
+    product: NDArray[np.int32],
+    wide: NDArray[np.int64],
+    scratch: NDArray[np.int64],
 ) -> Thunk:
     x, y, int32 = a.data, b.data, np.dtype(np.int32)
     flat, target = product.reshape(-1), output.data.reshape(-1)

@@ -55,7 +55,7 @@ def bind(context: Context, node: Node) -> Thunk:
     def rule(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
         x = x - source.zero_point
         below = scaled(x * (y - alpha.zero_point), slope)
-        return np.clip(np.where(x >= 0, scaled(x, ratio), below) + output.zero_point, low, high)
+        return np.asarray(np.clip(np.where(x >= 0, scaled(x, ratio), below) + output.zero_point, low, high))
 
     if source.type != TensorType.INT16:
         return binary.bind_pairs(node, rule)
@@ -69,7 +69,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _bind_float(node: Node) -> Thunk:
-    x, alpha, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
+    x, alpha, output = binary.long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
     if _at_most_one(node):
 
         def run() -> None:
@@ -78,7 +78,7 @@ def _bind_float(node: Node) -> Thunk:
             np.fmax(x, output, output)
 
         return run
-    keep, zero = node.temporaries[0].data, np.array(0, np.float32)
+    keep, zero = node.temporaries[0].data.reshape(output.shape), np.array(0, np.float32)
 
     def run_any() -> None:
         np.greater_equal(x, zero, keep)

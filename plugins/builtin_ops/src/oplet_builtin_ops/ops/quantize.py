@@ -64,7 +64,7 @@ def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor)
     ensure(not per_channel or output.type not in _FOUR_BITS, f"{output} has {scales.size} scales; QUANTIZE gives it only one.")
     node.prepared = scales, zero_points
     context.add_temporary(node, output.shape, TensorType.FLOAT32)
-    context.add_temporary(node, output.shape, TensorType.FLOAT32)
+    context.add_temporary(node, output.shape, TensorType.INT32)
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -79,7 +79,8 @@ def bind(context: Context, node: Node) -> Thunk:
     shifted, wide, scratch = (array.reshape(-1) for array in temporaries)
     values, zero_point = source.data.reshape(-1), np.array([source.zero_point], np.int32)
     bounds = quantized_range(output.type)
-    finish = rescaler(shifted, wide, scratch, *node.prepared, output.zero_point, bounds, output.data.reshape(-1))
+    multiplier, shift = node.prepared
+    finish = rescaler(shifted, wide, scratch, multiplier, shift, output.zero_point, bounds, output.data.reshape(-1))
 
     def run() -> None:
         np.subtract(values, zero_point, shifted)
@@ -96,25 +97,32 @@ def _bind_reals(
     low: int,
     high: int,
     steps: NDArray[np.float32],
-    halves: NDArray[np.float32],
+    halves: NDArray[np.int32],
 ) -> Thunk:
-    lowest, highest = ((bound - zero_points).astype(np.float32) for bound in (low, high))
-    offset = zero_points.astype(np.float32)
+    lowest, highest = (np.asarray(bound - zero_points, np.float32) for bound in (low, high))
+    shifts, offset = bool(zero_points.any()), np.asarray(zero_points, np.int32)
+    # The bounds are integers, so that values may be cut to them before they are rounded.
     # Adding the number just below a half and cutting off what follows the point rounds halves away from zero; adding
     # a half itself would carry 0.49999997 up to 1.
-    half = np.nextafter(np.float32(0.5), np.float32(0), dtype=np.float32)
-    half = np.array(half, np.float32)
+    half = np.array(np.nextafter(np.float32(0.5), np.float32(0)), np.float32).view(np.int32)
+    sign_bit = np.array(-(1 << 31), np.int32)
+    bits, signed_halves = steps.view(np.int32), halves.view(np.float32)
 
     def run() -> None:
         np.divide(values, scales, steps)
         # NaN becomes the lowest value, as it does in LiteRT.
         np.fmax(steps, lowest, steps)
         np.minimum(steps, highest, out=steps)
-        np.copysign(half, steps, halves)
-        np.add(steps, halves, steps)
-        np.trunc(steps, steps)
-        np.add(steps, offset, steps)
-        np.copyto(output, steps, "unsafe")
+        # As copysign, which is slow.
+        np.bitwise_and(bits, sign_bit, halves)
+        np.bitwise_or(halves, half, halves)
+        np.add(steps, signed_halves, steps)
+        if shifts:
+            np.copyto(halves, steps, "unsafe")
+            np.add(halves, offset, halves)
+            output[...] = halves
+        else:
+            np.copyto(output, steps, "unsafe")
 
     return run
 

@@ -57,9 +57,7 @@ def prepare(context: Context, node: Node) -> None:
 def _ensure_output(node: Node, zero_point: int, steps: int) -> None:
     output = node.outputs[0]
     ensure(output.zero_point == zero_point, f"{output} has zero point {output.zero_point}; SOFTMAX gives {zero_point}.")
-    ensure(
-        math.isclose(output.scale, 1 / steps, rel_tol=1e-3), f"{output} has scale {output.scale:g}; SOFTMAX gives 1/{steps}."
-    )
+    ensure(math.isclose(output.scale, 1 / steps, rel_tol=1e-3), f"{output} has scale {output.scale:g}; SOFTMAX gives 1/{steps}.")
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -76,12 +74,12 @@ def bind(context: Context, node: Node) -> Thunk:
     maximum, total = np.maximum.reduce, np.add.reduce
 
     def run() -> None:
-        maximum(x, -1, None, row, True)
+        maximum(x, -1, out=row, keepdims=True)
         np.subtract(x, row, y)
         if not is_one:
             np.multiply(y, beta, y)
         np.exp(y, y)
-        total(y, -1, None, row, True)
+        total(y, -1, out=row, keepdims=True)
         np.divide(y, row, y)
 
     return run
