@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -119,9 +120,15 @@ def fit(value: Any, details: Details, name: str, source: str) -> Array:
     if dtype.kind == "S":
         return _fit_shape(_strings(value, name, source), details, name, source)
     try:
-        array = np.asarray(value)
-    except ValueError as error:  # a ragged list
-        raise TensorError(f"The value of input '{name}' in '{source}' is no array: its rows differ in length.") from error
+        with warnings.catch_warnings():  # numpy before 1.24 warns of ragged lists where later ones raise
+            warnings.simplefilter("ignore")
+            array = np.asarray(value)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.hasobject:
+        raise TensorError(
+            f"The value of input '{name}' in '{source}' is no array of numbers: its rows differ in length, or hold else."
+        )
     if array.dtype.kind not in "biufcV":
         raise TensorError(f"'{source}' holds {array.dtype} values, input '{name}' takes {dtype.name}.")
     return _fit_shape(_fit_type(array, details, dtype, name, source), details, name, source)
