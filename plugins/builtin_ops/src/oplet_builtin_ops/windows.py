@@ -15,7 +15,7 @@ from oplet import ensure
 from oplet.schema.enums import Padding
 from oplet_builtin_ops.program import Call
 
-__all__ = ["Axis", "Strip", "Windows", "window_axis"]
+__all__ = ["Axis", "Strip", "Windows", "border_calls", "window_axis"]
 
 Array = NDArray[Any]
 
@@ -135,24 +135,9 @@ class Windows:
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
     def border_calls(self, padded: Array, value: Any) -> list[Call]:
-        """The calls that fill what is around the interior of a contiguous padded map.
-
-        The end of one row and the start of the next are neighbours in memory, so three fills do.
-        """
-        batch, height, width, channels = padded.shape
-        if not padded.size:
-            return []
+        """The calls that fill what is around the interior of a contiguous padded map."""
         h, w = self.height, self.width
-        flat = padded.reshape(batch, height * width * channels)
-        first = (h.before * width + w.before) * channels
-        last = first + ((h.size - 1) * width + w.size) * channels
-        item = padded.itemsize
-        between = as_strided(
-            flat[:, first + w.size * channels :],
-            (batch, h.size - 1, (width - w.size) * channels),
-            (height * width * channels * item, width * channels * item, item),
-        )
-        return [(piece.fill, (value,)) for piece in (flat[:, :first], between, flat[:, last:]) if piece.size]
+        return border_calls(padded, value, h.before, h.size, w.before, w.size)
 
     def patches(self, padded: Array) -> Array:
         """What each window sees, as a view of shape (batch, height.out, width.out, filter height, filter width, channels)."""
@@ -188,6 +173,26 @@ class Windows:
         start = (images.start * self.height.out + rows.start) * self.width.out + columns.start
         count = (images.stop - images.start) * (rows.stop - rows.start) * (columns.stop - columns.start)
         return Strip((images, rows, columns), start, start + count)
+
+
+def border_calls(padded: Array, value: Any, top: int, height: int, left: int, width: int) -> list[Call]:
+    """The calls that fill contiguous maps, (batch, height, width, channels), all but a rectangle.
+
+    The end of one row and the start of the next are neighbours in memory, so three fills do.
+    """
+    if not padded.size:
+        return []
+    batch, rows, columns, channels = padded.shape
+    flat = padded.reshape(batch, rows * columns * channels)
+    first = (top * columns + left) * channels
+    last = first + ((height - 1) * columns + width) * channels
+    item = padded.itemsize
+    between = as_strided(
+        flat[:, first + width * channels :],
+        (batch, height - 1, (columns - width) * channels),
+        (rows * columns * channels * item, columns * channels * item, item),
+    )
+    return [(piece.fill, (value,)) for piece in (flat[:, :first], between, flat[:, last:]) if piece.size]
 
 
 def _cut(length: int, size: int) -> list[slice]:

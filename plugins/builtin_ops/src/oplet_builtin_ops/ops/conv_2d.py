@@ -177,7 +177,7 @@ def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> list[Ca
 
     def finish_strip(strip: Strip, block: Array) -> list[Call]:
         target = output[strip.start : strip.stop]
-        copy: list[Call] = [] if target is block or np.shares_memory(target, block) else [(np.copyto, (target, block))]
+        copy: list[Call] = [] if products.accumulators is None else [(np.copyto, (target, block))]
         return copy + finish.calls(target, factors[strip.where[0].start])
 
     return layer.quantize(factors) + products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip)

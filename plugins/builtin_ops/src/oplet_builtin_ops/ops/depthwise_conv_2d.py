@@ -1,0 +1,172 @@
+"""DEPTHWISE_CONV_2D: every input channel is convolved with filters of its own.
+
+Float, quantized (uint8, int8, int16 activations with int8 or int4 weights) and hybrid (float activations, int8 weights). A single
+input channel makes an ordinary convolution. Numerics: tflite/kernels/depthwise_conv.cc,
+tflite/kernels/internal/reference/depthwiseconv_float.h, depthwiseconv_uint8.h and integer_ops/depthwise_conv.h
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import DepthwiseConv2DOptions
+from oplet_builtin_ops.convolution import Products, plan_products
+from oplet_builtin_ops.depthwise import Taps, plan_taps
+from oplet_builtin_ops.float_layer import FloatFinish
+from oplet_builtin_ops.hybrid_layer import HybridLayer
+from oplet_builtin_ops.program import Call, run_calls
+from oplet_builtin_ops.quantized_layer import (
+    QuantizedLayer,
+    channel_scales,
+    ensure_bias,
+    ensure_bias_scale,
+    ensure_symmetric,
+    rounding_of,
+)
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.windows import Strip, Windows, window_axis
+
+_SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+#: The dimension of the filters that counts output channels.
+_CHANNELS = 3
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2, optional=1)
+    source, weights = node.inputs[:2]
+    output = node.outputs[0]
+    options = node.options(DepthwiseConv2DOptions)
+    ensure_type(source, *_SOURCES)
+    ensure_same_type(source, output)
+    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    ensure(weights.ndim == 4 and weights.shape[0] == 1, f"the filters {weights} must have shape [1, height, width, channels].")
+    _, rows, columns, filters = weights.shape
+    channels = source.shape[3]
+    ensure(
+        channels > 0 and filters > 0 and filters % channels == 0,
+        f"{weights} has {filters} filters, which is no multiple of the {channels} channels of {source}.",
+    )
+    height = window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor)
+    width = window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor)
+    context.resize_tensor(output, (source.shape[0], height.out, width.out, filters))
+    layer = _layer(context, node, filters, options)
+    compute = layer.compute if layer is not None else TensorType.FLOAT32
+    in_place = output.type == TensorType.FLOAT32 and compute == TensorType.FLOAT32
+    by_image = isinstance(layer, HybridLayer)
+    plan: Products | Taps
+    if channels == 1:
+        windows = Windows(source.shape[0], height, width, 1)
+        plan = plan_products(
+            context, node, windows, filters, source=source.type, compute=compute, in_place=in_place, by_image=by_image
+        )
+    else:
+        windows = Windows(source.shape[0], height, width, filters)
+        plan = plan_taps(
+            context,
+            node,
+            windows,
+            filters // channels,
+            source=source.type,
+            compute=compute,
+            in_place=in_place,
+            by_image=by_image,
+        )
+    if isinstance(layer, QuantizedLayer):
+        layer.add_scratch(context, plan.longest * filters)
+    node.prepared = plan, layer
+
+
+def _layer(
+    context: Context, node: Node, filters: int, options: DepthwiseConv2DOptions
+) -> QuantizedLayer | HybridLayer | None:
+    """Check types and quantization; what a layer of integer weights needs, None for a float one."""
+    source, weights = node.inputs[:2]
+    bias, output, activation = node.optional_input(2), node.outputs[0], options.fused_activation_function
+    if source.type == TensorType.FLOAT32:
+        ensure_type(weights, TensorType.FLOAT32, TensorType.INT8)
+        ensure_bias(bias, filters, TensorType.FLOAT32)
+        if weights.type == TensorType.FLOAT32:
+            return None
+        layer = HybridLayer(node, source, weights, bias, _CHANNELS, True, activation, source.shape[0])
+        layer.add_scratch(context)
+        return layer
+    if source.type == TensorType.UINT8:
+        ensure_type(weights, TensorType.UINT8)
+        ensure_bias(bias, filters, TensorType.INT32)
+    else:
+        ensure_type(weights, TensorType.INT8, TensorType.INT4)
+        ensure_symmetric(weights)
+        if source.type == TensorType.INT16:
+            ensure_symmetric(source, output)
+        ensure_bias(bias, filters, TensorType.INT64 if source.type == TensorType.INT16 else TensorType.INT32)
+    scales = channel_scales(source, weights, output, filters, _CHANNELS)
+    if source.type == TensorType.UINT8:
+        ensure_bias_scale(source, weights, bias, output)
+    return QuantizedLayer(node, source, weights, bias, output, _CHANNELS, scales, rounding_of(source, bias), activation)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    plan, layer = node.prepared
+    if isinstance(layer, QuantizedLayer):
+        return layer.thunk(lambda: _quantized_calls(node, plan, layer))
+    if isinstance(layer, HybridLayer):
+        return layer.thunk(lambda: _hybrid_calls(node, plan, layer))
+    return _bind_float(node, plan)
+
+
+def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Array:
+    """The weights as the plan multiplies them, of the type to compute in; made once if they are constant."""
+    _, height, width, filters = node.inputs[1].shape
+
+    def make() -> Array:
+        by_tap = rows.T.astype(dtype, order="C")
+        return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
+
+    return node.cached(f"weights {dtype}", make) if node.inputs[1].is_constant else make()
+
+
+def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
+    source, weights = node.inputs[:2]
+    bias, output = node.optional_input(2), node.outputs[0]
+    fixed = weights.is_constant and (bias is None or bias.is_constant)
+
+    def calls() -> list[Call]:
+        finish = FloatFinish(
+            None if bias is None else bias.data, fixed, node.options(DepthwiseConv2DOptions).fused_activation_function
+        )
+        arranged = weights.data[0] if isinstance(plan, Taps) else weights.data.reshape(1, -1, weights.shape[3])
+        target = output.data.reshape(-1, weights.shape[3])
+        return plan.calls(source.data, np.float32(0), arranged, target, lambda _, block: finish.calls(block))
+
+    return run_calls(calls()) if fixed else lambda: run_calls(calls())()
+
+
+def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -> list[Call]:
+    requantizer = layer.requantizer()
+    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
+    output = layer.output.data.reshape(-1, layer.weights.shape[_CHANNELS])
+
+    def finish(strip: Strip, block: Array) -> list[Call]:
+        return layer.finish(requantizer, block, output[strip.start : strip.stop])
+
+    return plan.calls(layer.source.data, layer.source.zero_point, arranged, output, finish)
+
+
+def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> list[Call]:
+    finish = layer.finish()
+    factors = np.empty((layer.batches, layer.channels), np.float32)
+    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
+    output = node.outputs[0].data.reshape(-1, layer.channels)
+
+    def finish_strip(strip: Strip, block: Array) -> list[Call]:
+        target = output[strip.start : strip.stop]
+        copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
+        return copy + finish.calls(target, factors[strip.where[0].start])
+
+    return layer.quantize(factors) + plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
