@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from oplet.runtime.memory import ALIGNMENT, Lifetime, allocate, plan
 
 lifetimes = st.lists(
-    st.builds(lambda n, a, b: Lifetime(n, min(a, b), max(a, b)), st.integers(0, 5000), st.integers(0, 12), st.integers(0, 12)), max_size=24
+    st.builds(lambda n, a, b: Lifetime(n, min(a, b), max(a, b)), st.integers(0, 5000), st.integers(0, 12), st.integers(0, 12)),
+    max_size=24,
 )
 
 

@@ -13,7 +13,6 @@ from oplet.errors import ModelError
 from oplet.model.mapping import MappedFile, map_file
 from oplet.schema import tables
 from oplet.schema.decode import decode
-from oplet.schema.encode import encode
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["SCHEMA_VERSION", "Model", "operator_code"]
@@ -89,6 +88,8 @@ class Model:
 
     def to_bytes(self) -> bytes:
         """Encode the model; constants that lie outside the FlatBuffer are written into it."""
+        from oplet.schema.encode import encode  # whoever only runs models does not pay for the writer
+
         root = self.root
         moved = [b for b in root.buffers or [] if b.offset > 1]
         if moved:

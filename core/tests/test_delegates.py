@@ -1,0 +1,241 @@
+"""Delegates: what they claim runs their way, the rest gives the same numbers, and failures leave no trace."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from oplet import (
+    BuiltinOperator,
+    Context,
+    Delegate,
+    DelegateKernel,
+    DelegateParams,
+    DelegateRegistry,
+    Interpreter,
+    ModelBuilder,
+    MutableOpResolver,
+    Node,
+    PluginManager,
+    Registration,
+    SimpleDelegate,
+)
+from oplet.delegates.delegate import DelegateContext
+from oplet.errors import DelegateError, UnresolvedOpError
+
+F32 = np.float32
+
+
+class Adder(DelegateKernel):
+    """Adds one per claimed node, all at once."""
+
+    def __init__(self, params: DelegateParams, log: list[str]) -> None:
+        self.params = params
+        self.log = log
+        log.append(f"create {[node.index for node in params.nodes]}")
+
+    def prepare(self, context: Context, node: Node) -> None:
+        for output in node.outputs:
+            context.resize_tensor(output, node.inputs[0].shape)
+
+    def bind(self, context: Context, node: Node) -> Callable[[], None]:
+        source, targets = node.inputs[0].data, [t.data for t in node.outputs]
+        count = len(self.params.nodes)
+
+        def run() -> None:
+            for target in targets:
+                np.add(source, F32(count), target)
+
+        return run
+
+
+class Claims(SimpleDelegate):
+    name = "Claims"
+
+    def __init__(self, wanted: set[int], **settings: int) -> None:
+        super().__init__()
+        self.wanted = wanted
+        self.log: list[str] = []
+        for key, value in settings.items():
+            setattr(self, key, value)
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
+        return node.index in self.wanted or f"{node.op_name} is not wanted"
+
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        return Adder(params, self.log)
+
+
+def like_input(context: Context, node: Node) -> None:
+    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+
+def add_one(context: Context, node: Node) -> None:
+    np.add(node.inputs[0].data, F32(1), node.outputs[0].data)
+
+
+def chain(length: int = 6) -> bytes:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    tensors = [graph.add_tensor(f"t{i}", F32, [3]) for i in range(length + 1)]
+    for i in range(length):
+        graph.add_operator("AddOne", [tensors[i]], [tensors[i + 1]])
+    graph.set_inputs(tensors[0])
+    graph.set_outputs(tensors[-1])
+    return builder.to_bytes()
+
+
+def make(*delegates: Delegate, resolved: bool = True, **arguments: Any) -> Interpreter:
+    ops = MutableOpResolver()
+    if resolved:
+        ops.add_custom("AddOne", Registration(prepare=like_input, invoke=add_one))
+    return Interpreter(
+        model_content=chain(),
+        op_resolver=ops,
+        plugins=PluginManager(entry_points=()),
+        experimental_delegates=list(delegates),
+        **arguments,
+    )
+
+
+def answer(interpreter: Interpreter) -> list[float]:
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.array([1, 2, 3], F32))
+    interpreter.invoke()
+    return interpreter.get_tensor(6).tolist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("wanted", [set(), {0}, {5}, {1, 2}, {0, 2, 4}, {0, 1, 2, 3, 4, 5}])
+def test_whatever_is_claimed_the_answer_is_the_same(wanted: set[int]) -> None:
+    assert answer(make(Claims(wanted))) == [7, 8, 9]
+
+
+def test_each_partition_becomes_one_node_of_the_plan() -> None:
+    delegate = Claims({1, 2, 4})
+    interpreter = make(delegate)
+    plan = [(r.op, r.why) for r in interpreter.explain()]
+    assert [op for op, _ in plan] == ["AddOne", "Claims", "AddOne", "Claims", "AddOne"]
+    assert plan[1][1] == "claimed by the delegate"
+    assert delegate.log == ["create [1, 2]", "create [4]"]
+    assert delegate.refused == {0: "AddOne is not wanted", 3: "AddOne is not wanted", 5: "AddOne is not wanted"}
+
+
+def test_small_and_surplus_partitions_are_left_alone_with_the_reason() -> None:
+    delegate = Claims({0, 1, 3, 5}, max_delegated_partitions=1)
+    assert answer(make(delegate)) == [7, 8, 9]
+    assert delegate.log == ["create [0, 1]"]
+    assert "max_delegated_partitions=1" in delegate.refused[3]
+    lonely = Claims({0, 1, 3}, min_nodes_per_partition=2)
+    make(lonely)
+    assert lonely.log == ["create [0, 1]"]
+    assert "min_nodes_per_partition=2" in lonely.refused[3]
+
+
+def test_without_fusion_each_claimed_node_is_a_partition() -> None:
+    delegate = Claims({1, 2})
+    make(delegate, experimental_disable_delegate_node_fusion=True)
+    assert delegate.log == ["create [1]", "create [2]"]
+
+
+def test_a_delegate_may_claim_ops_that_nobody_else_serves() -> None:
+    assert answer(make(Claims(set(range(6))), resolved=False)) == [7, 8, 9]
+    with pytest.raises(UnresolvedOpError):
+        make(Claims({0, 1}), resolved=False).allocate_tensors()
+
+
+def test_several_delegates_apply_in_turn_and_see_what_is_left() -> None:
+    first, second = Claims({0, 1}), Claims({0, 1, 2, 3})
+    assert answer(make(first, second)) == [7, 8, 9]
+    assert (first.log, second.log) == (["create [0, 1]"], ["create [2, 3]"])
+
+
+def test_a_resized_input_prepares_the_delegate_s_kernel_again() -> None:
+    interpreter = make(Claims({1, 2}))
+    interpreter.resize_tensor_input(0, [5])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.zeros(5, F32))
+    interpreter.invoke()
+    assert interpreter.get_tensor(6).tolist() == [6] * 5
+
+
+class Fails(Claims):
+    def prepare(self, context: DelegateContext) -> None:
+        super().prepare(context)
+        raise ValueError("the driver is too old")
+
+
+def test_a_delegate_that_fails_leaves_the_graph_as_it_was() -> None:
+    interpreter = make()
+    with pytest.raises(
+        DelegateError, match="Restored original execution plan after delegate application failure.*driver is too old"
+    ):
+        interpreter.modify_graph_with_delegate(Fails({1, 2}))
+    assert [r.op for r in interpreter.explain()] == ["AddOne"] * 6
+    assert answer(interpreter) == [7, 8, 9]
+
+
+def test_no_delegate_at_all_is_refused() -> None:
+    with pytest.raises(DelegateError, match="Null delegate"):
+        make().modify_graph_with_delegate(None)  # type: ignore[arg-type]
+
+
+def test_init_and_free_of_a_kernel_are_balanced_also_when_the_delegate_fails() -> None:
+    calls: list[str] = []
+
+    class Counted(Delegate):
+        fail = False
+
+        def prepare(self, context: DelegateContext) -> None:
+            registration = Registration(
+                init=lambda context, params: calls.append("init"),
+                free=lambda context, user_data: calls.append("free"),
+                prepare=like_input,
+                invoke=add_one,
+            )
+            context.replace_node_subsets_with_delegate_kernels(registration, [0])
+            if self.fail:
+                raise ValueError("no")
+
+    interpreter = make(Counted())
+    assert calls == ["init"]
+    failing = Counted()
+    failing.fail = True
+    with pytest.raises(DelegateError):
+        make(failing)
+    assert calls == ["init", "init", "free"]
+    del interpreter
+    gc.collect()
+    assert calls == ["init", "init", "free", "free"]
+
+
+def test_options_reach_the_delegate_as_strings() -> None:
+    registry = DelegateRegistry()
+    registry.add("plain", Delegate)
+    assert registry.find("plain").create({"threads": 2, "fast": True}).options == {"threads": "2", "fast": "True"}
+
+
+def test_an_unknown_or_ambiguous_name_is_refused_with_what_there_is() -> None:
+    from oplet.ops.registration import Provenance
+
+    registry = DelegateRegistry()
+    with pytest.raises(DelegateError, match=r"Failed to load delegate from nope: .* \(known: none\)"):
+        registry.find("nope")
+    for package in ("oplet-a", "oplet-b"):
+        other = DelegateRegistry(Provenance("p", package, "1"))
+        other.add("same", Delegate)
+        registry.merge(other)
+    with pytest.raises(DelegateError, match="oplet-a 1 and oplet-b 1 both bring it"):
+        registry.find("same")
+    assert registry.find("oplet-b:same").provenance.distribution == "oplet-b"
+    with pytest.raises(DelegateError, match="not a name"):
+        registry.add("", Delegate)
+    with pytest.raises(DelegateError, match="neither a callable"):
+        registry.add("x", 5)  # type: ignore[arg-type]
+
+
+def test_the_kernel_s_node_is_a_delegate_node() -> None:
+    interpreter = make(Claims({0}))
+    assert interpreter._subgraphs[0].nodes[-1].op is BuiltinOperator.DELEGATE

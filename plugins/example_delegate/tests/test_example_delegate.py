@@ -1,0 +1,111 @@
+"""The example delegate: found by name, claims what it says, and gives the numbers that LiteRT gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter as LiteRT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oplet import Interpreter, ModelBuilder, load_delegate
+from oplet.schema.enums import ActivationFunctionType, Padding
+from oplet.schema.options import Conv2DOptions, ReducerOptions
+
+F32 = np.float32
+
+
+def conv_then_mean(
+    shape: tuple[int, ...], filters: tuple[int, ...], options: Conv2DOptions, axes: list[int], keep: bool, *, version: int = 1
+) -> bytes:
+    """CONV_2D, RELU, CONV_2D, MEAN."""
+    random = np.random.default_rng(1)
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", F32, shape)
+    rows, columns = (
+        -(-size // stride) if options.padding is Padding.SAME else -(-(size - taps + 1) // stride)
+        for size, taps, stride in zip(shape[1:3], filters[1:3], (options.stride_h, options.stride_w))
+    )
+    between = [shape[0], rows, columns, filters[0]]
+    first, active, second = (graph.add_tensor(n, F32, between) for n in ("first", "active", "second"))
+    y = graph.add_tensor("y", F32, [1])
+    one = graph.add_tensor("one", F32, filters, data=random.standard_normal(filters).astype(F32))
+    again = (*filters[:3], filters[0])
+    two = graph.add_tensor("two", F32, again, data=random.standard_normal(again).astype(F32))
+    bias = graph.add_tensor("bias", F32, filters[:1], data=random.standard_normal(filters[:1]).astype(F32))
+    axis = graph.add_tensor("axis", np.int32, [len(axes)], data=np.array(axes, np.int32))
+    same = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
+    graph.add_operator("CONV_2D", [x, one, bias], [first], options, version=version)
+    graph.add_operator("RELU", [first], [active])
+    graph.add_operator("CONV_2D", [active, two, bias], [second], same)
+    graph.add_operator("MEAN", [second, axis], [y], ReducerOptions(keep_dims=keep))
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    return builder.to_bytes()
+
+
+def run(content: bytes, x: Any, cls: Any = Interpreter, **arguments: Any) -> Any:
+    interpreter = cls(model_content=content, **arguments)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.tuples(st.integers(1, 2), st.integers(3, 9), st.integers(3, 9), st.integers(1, 3)),
+    st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3)),
+    st.builds(
+        Conv2DOptions,
+        padding=st.sampled_from(Padding),
+        stride_h=st.integers(1, 2),
+        stride_w=st.integers(1, 2),
+        fused_activation_function=st.sampled_from(
+            [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
+        ),
+    ),
+    st.sampled_from([[1, 2], [3], [-1, 0], [1]]),
+    st.booleans(),
+)
+def test_the_answer_with_the_delegate_is_litert_s(
+    shape: tuple[int, ...], filters: tuple[int, ...], options: Conv2DOptions, axes: list[int], keep: bool
+) -> None:
+    content = conv_then_mean(shape, (*filters, shape[3]), options, axes, keep)
+    x = np.random.default_rng(0).standard_normal(shape).astype(F32)
+    with_delegate = run(content, x, experimental_delegates=[load_delegate("example")])
+    np.testing.assert_allclose(with_delegate, run(content, x, LiteRT), rtol=1e-4, atol=1e-4)
+
+
+def partitions(content: bytes, options: dict[str, Any] | None = None) -> tuple[list[str], dict[int, str]]:
+    delegate: Any = load_delegate("example", options)
+    interpreter = Interpreter(model_content=content, experimental_delegates=[delegate])
+    return [report.op for report in interpreter.explain()], delegate.refused
+
+
+def test_it_claims_convolutions_and_means_and_says_why_not_the_rest() -> None:
+    plain = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
+    plan, refused = partitions(conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), plain, [1, 2], True))
+    assert plan == ["MyDelegate", "RELU", "MyDelegate"]
+    assert refused == {1: "RELU is none of its operators"}
+
+
+def test_it_leaves_a_version_that_it_does_not_know_alone() -> None:
+    dilated = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
+    plan, refused = partitions(conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), dilated, [1, 2], True, version=2))
+    assert plan == ["CONV_2D", "RELU", "MyDelegate"]
+    assert refused[0] == "CONV_2D is of version 2, it knows up to 1"
+
+
+def test_options_limit_the_partitions() -> None:
+    plain = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
+    content = conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), plain, [1, 2], True)
+    assert partitions(content, {"min_nodes": 2})[0] == ["CONV_2D", "RELU", "MyDelegate"]
+    assert partitions(content, {"max_partitions": 1})[0] == ["CONV_2D", "RELU", "MyDelegate"]
+
+
+def test_an_option_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Failed to load delegate from example"):
+        load_delegate("example", {"min_nodes": "many"})
