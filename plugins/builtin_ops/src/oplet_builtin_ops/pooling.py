@@ -69,12 +69,12 @@ def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: i
     views = [(target[along(position, outputs)], source[along(position, inputs)]) for outputs, inputs in taps]
     passes: list[Call] = []
     if full >= 2:
-        passes.append((partial(ufunc, dtype=target.dtype), (views[0][1], views[1][1], target)))
+        passes.append((partial(ufunc, out=target, dtype=target.dtype), (views[0][1], views[1][1])))
     elif full == 1:
         passes.append((np.copyto, (target, views[0][1])))
     else:
         passes.append((target.fill, (identity,)))
-    return passes + [(ufunc, (seen, tap, seen)) for seen, tap in views[min(full, 2) :]]
+    return passes + [(partial(ufunc, out=seen), (seen, tap)) for seen, tap in views[min(full, 2) :]]
 
 
 def _passes(ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array) -> list[Call]:

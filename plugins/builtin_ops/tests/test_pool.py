@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet.errors import OpletError
+from oplet.schema.enums import ActivationFunctionType, Padding
+from oplet.schema.options import Pool2DOptions
+from oplet.testing import one_op_model, run_op
+from oplet.testing.one_op import Spec
+
+
+def pool(op: str, type: str, shape: tuple[int, ...], **options: Any) -> bytes:
+    spec = Spec(type, shape, *(() if type == "float32" else (0.1, 0 if type == "int16" else 3)))
+    return one_op_model(op, [spec], [spec], Pool2DOptions(**options), version=3)
+
+
+def test_a_window_gives_its_largest_value_or_its_mean() -> None:
+    values = np.array([[1, 2, 5], [3, 8, 0]], np.float32).reshape(1, 2, 3, 1)
+    options = {"padding": Padding.VALID, "filter_height": 2, "filter_width": 2, "stride_h": 1, "stride_w": 1}
+    assert run_op(pool("MAX_POOL_2D", "float32", values.shape, **options), values)[0].ravel().tolist() == [8, 8]
+    assert run_op(pool("AVERAGE_POOL_2D", "float32", values.shape, **options), values)[0].ravel().tolist() == [3.5, 3.75]
+
+
+def test_the_padding_counts_for_nothing() -> None:
+    values = np.array([-4, -2], np.float32).reshape(1, 1, 2, 1)
+    options = {"padding": Padding.SAME, "filter_height": 3, "filter_width": 3, "stride_h": 1, "stride_w": 1}
+    assert run_op(pool("MAX_POOL_2D", "float32", values.shape, **options), values)[0].ravel().tolist() == [-2, -2]
+    assert run_op(pool("AVERAGE_POOL_2D", "float32", values.shape, **options), values)[0].ravel().tolist() == [-3, -3]
+
+
+def test_integer_means_round_halves_away_from_zero() -> None:
+    values = np.array([1, 2, -1, -2], np.int8).reshape(1, 1, 4, 1)
+    options = {"padding": Padding.VALID, "filter_height": 1, "filter_width": 2, "stride_h": 1, "stride_w": 2}
+    assert run_op(pool("AVERAGE_POOL_2D", "int8", values.shape, **options), values)[0].ravel().tolist() == [2, -2]
+
+
+WINDOWS = [(1, 1, 1, 1), (2, 2, 2, 2), (3, 3, 1, 1), (3, 2, 2, 1), (1, 3, 2, 3), (4, 1, 1, 2), (7, 6, 1, 1), (2, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("activation", list(ActivationFunctionType)[:4])
+@pytest.mark.parametrize("padding", list(Padding))
+@pytest.mark.parametrize("type", ["float32", "uint8", "int8", "int16"])
+@pytest.mark.parametrize("op", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
+def test_pools_equal_litert_s(
+    op: str, type: str, padding: Padding, activation: ActivationFunctionType, litert: Callable[..., list[Any]]
+) -> None:
+    random = np.random.default_rng(0)
+    for height, width, down, across in WINDOWS:
+        shape = (2, 7, 6, 3)
+        values = random.normal(0, 4, shape).astype(type) if type == "float32" else random.integers(-128, 256, shape).astype(type)
+        model = pool(
+            op, type, shape, padding=padding, filter_height=height, filter_width=width, stride_h=down, stride_w=across,
+            fused_activation_function=activation,
+        )  # fmt: skip
+        np.testing.assert_allclose(
+            run_op(model, values)[0], litert(model, values)[0], rtol=0 if type != "float32" else 1e-5, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"stride_h": 0}, "stride_height is 0"),
+        ({"stride_w": -1}, "stride_width is -1"),
+        ({"filter_height": 0}, "height is 0"),
+        ({"filter_width": -3}, "width is -3"),
+        ({"filter_height": 9}, "9 along the height"),
+    ],
+)
+def test_windows_that_make_no_sense_are_refused(options: dict[str, int], reason: str) -> None:
+    whole = {"padding": Padding.VALID, "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2, **options}
+    with pytest.raises(OpletError, match=reason):
+        run_op(pool("MAX_POOL_2D", "float32", (1, 4, 4, 1), **whole), np.zeros((1, 4, 4, 1), np.float32))
+
+
+def test_a_window_far_larger_than_the_map_costs_nothing() -> None:
+    options = {"padding": Padding.SAME, "stride_h": 1, "stride_w": 1, "filter_height": 2**31 - 1, "filter_width": 2**31 - 1}
+    values = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
+    assert (run_op(pool("MAX_POOL_2D", "float32", values.shape, **options), values)[0] == 15).all()
