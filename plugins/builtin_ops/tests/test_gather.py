@@ -66,3 +66,10 @@ def test_axes_that_do_not_fit_are_refused(options: GatherOptions, reason: str) -
     model = one_op_model("GATHER", [Spec("float32", VALUES.shape), np.array([0, 1], np.int32)], [Spec("float32", (2,))], options)
     with pytest.raises(OpletError, match=reason):
         run_op(model, VALUES)
+
+
+def test_the_output_takes_the_type_of_the_input() -> None:
+    model = one_op_model("GATHER", [Spec("int8", (3,)), np.array([2, 0], np.int32)], [Spec("float32", (2,))], GatherOptions())
+    (output,) = run_op(model, np.array([1, 2, 3], np.int8))
+    assert output.dtype == np.int8
+    assert output.tolist() == [3, 1]

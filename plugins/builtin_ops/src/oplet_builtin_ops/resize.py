@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import Shape, defer_or_resize, ensure_operands, ensure_same_type, read_ints
+from oplet_builtin_ops.shapes import Shape, defer_or_resize, ensure_operands, read_ints, take_type
 
 __all__ = ["prepare_resize", "resized_shapes"]
 
@@ -25,7 +25,7 @@ def prepare_resize(context: Context, node: Node, *types: TensorType) -> None:
     ensure_operands(node, 2)
     source, size = node.inputs
     ensure_type(source, *types)
-    ensure_same_type(source, node.outputs[0])
+    take_type(node.outputs[0], source)
     ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
     ensure(source.shape[1] > 0 and source.shape[2] > 0, f"{source} has no pixels to make others from.")
     ensure_type(size, TensorType.INT32)

@@ -24,6 +24,7 @@ __all__ = [
     "read_ints",
     "resolve_axes",
     "resolve_axis",
+    "take_type",
 ]
 
 Array = NDArray[Any]
@@ -46,6 +47,11 @@ def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int 
 def ensure_same_type(a: Tensor, b: Tensor) -> None:
     """Refuse the node unless both tensors hold the same type."""
     ensure(a.type == b.type, f"{a} and {b} must have the same type.")
+
+
+def take_type(output: Tensor, source: Tensor) -> None:
+    """Give the output the input's type, whatever the model declares; LiteRT does so for some ops."""
+    output.type, output.dtype = source.type, source.dtype
 
 
 def ensure_same_quantization(a: Tensor, b: Tensor) -> None:

@@ -11,9 +11,9 @@ from oplet_builtin_ops.shapes import (
     defer_or_run,
     ensure_operands,
     ensure_same_quantization,
-    ensure_same_type,
     read_int,
     resolve_axis,
+    take_type,
 )
 
 
@@ -26,7 +26,7 @@ def _shapes(node: Node) -> list[Shape]:
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     source, axis = node.inputs
-    ensure_same_type(source, node.outputs[0])
+    take_type(node.outputs[0], source)
     ensure_same_quantization(source, node.outputs[0])
     ensure_type(axis, TensorType.INT32, TensorType.INT64)
     defer_or_resize(context, node, [axis], _shapes)

@@ -11,7 +11,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import GatherOptions
-from oplet_builtin_ops.shapes import Array, Shape, Thunk, ensure_operands, ensure_same_type, resolve_axis
+from oplet_builtin_ops.shapes import Array, Shape, Thunk, ensure_operands, resolve_axis, take_type
 
 
 def _axes(node: Node) -> tuple[int, int]:
@@ -34,7 +34,7 @@ def _axes(node: Node) -> tuple[int, int]:
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     source, positions = node.inputs
-    ensure_same_type(source, node.outputs[0])
+    take_type(node.outputs[0], source)
     ensure_type(positions, TensorType.INT16, TensorType.INT32, TensorType.INT64)
     axis, batch = _axes(node)
     shape: Shape = source.shape[:axis] + positions.shape[batch:] + source.shape[axis + 1 :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import ShapeOptions
 from oplet_builtin_ops.shapes import Thunk, ensure_operands
 
@@ -14,7 +14,8 @@ def prepare(context: Context, node: Node) -> None:
     output = node.outputs[0]
     wanted = node.options(ShapeOptions).out_type
     ensure(wanted in (TensorType.INT32, TensorType.INT64), f"out_type is {wanted!r}; a shape is INT32 or INT64.")
-    ensure_type(output, wanted)
+    # As in LiteRT, the option decides, whatever type the model declares.
+    output.type, output.dtype = wanted, np.dtype(np.int32 if wanted == TensorType.INT32 else np.int64)
     shape = np.array(node.inputs[0].shape, output.dtype)
     context.resize_tensor(output, shape.shape)
     context.set_constant(output, shape)

@@ -11,9 +11,9 @@ from oplet_builtin_ops.shapes import (
     defer_or_resize,
     defer_or_run,
     ensure_operands,
-    ensure_same_type,
     read_int,
     resolve_axis,
+    take_type,
 )
 
 
@@ -32,7 +32,7 @@ def prepare(context: Context, node: Node) -> None:
     axis, source = node.inputs
     ensure_type(axis, TensorType.INT32)
     for output in node.outputs:
-        ensure_same_type(source, output)
+        take_type(output, source)
     defer_or_resize(context, node, [axis], _shapes)
 
 
