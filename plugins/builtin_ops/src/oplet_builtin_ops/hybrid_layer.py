@@ -17,7 +17,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.float_layer import FloatFinish
 from oplet_builtin_ops.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.program import Call, run_calls
-from oplet_builtin_ops.quantized_layer import exact_type, weight_scales, widest_sum
+from oplet_builtin_ops.quantized_layer import exact_type, weight_data, weight_scales, widest_sum
 
 __all__ = ["HybridLayer"]
 
@@ -58,12 +58,21 @@ class HybridLayer:
     def __post_init__(self) -> None:
         channels = self.weights.shape[self.axis]
         depth = self.weights.size // max(1, channels)
+        if self.block_size:
+            # Scales differ within a row, so the weights are scaled before the product instead of the product after it.
+            self.scales, self.compute = np.ones(1, np.float32), TensorType.FLOAT32
+            return
         self.scales = weight_scales(self.weights, channels, self.axis)
         if self.weights.is_constant:
             widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
         else:
             widest = widest_sum(self.weights, depth, None)
         self.compute = exact_type(widest * (255 if self.asymmetric else 127))
+
+    @property
+    def block_size(self) -> int:
+        """Weights that share a scale, if they are quantized in blocks; else 0."""
+        return 0 if self.weights.quantization is None else self.weights.quantization.block_size
 
     @property
     def channels(self) -> int:
@@ -81,10 +90,16 @@ class HybridLayer:
         self.spare = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
 
     def rows(self) -> Array:
-        """The weights, one row per output channel; their zero point plays no part here."""
-        data = self.weights.data
+        """The weights, one row per output channel, scaled already if they are quantized in blocks.
+
+        A zero point plays no part here, and uint8 only holds the bytes of int8 values.
+        """
+        data = weight_data(self.node, self.weights)
         data = data.view(np.int8) if data.dtype == np.uint8 else data
-        return np.moveaxis(data, self.axis, 0).reshape(self.channels, -1)
+        if self.block_size and self.weights.quantization is not None:
+            scales = self.weights.quantization.scales.reshape(-1, 1).astype(np.float32)
+            data = data.reshape(-1, self.block_size) * scales
+        return np.moveaxis(data.reshape(self.weights.shape), self.axis, 0).reshape(self.channels, -1)
 
     def quantize(self, factors: Array) -> list[Call]:
         """The calls that quantize the activations and work out what to multiply the products with.

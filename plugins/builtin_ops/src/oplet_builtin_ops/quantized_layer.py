@@ -17,6 +17,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.fixed_point import activation_range, ensure_scale
 from oplet_builtin_ops.program import Call, run_calls
 from oplet_builtin_ops.requantize import Requantizer, Rounding
+from oplet_builtin_ops.sparse import densify
 
 __all__ = [
     "QuantizedLayer",
@@ -27,6 +28,7 @@ __all__ = [
     "ensure_symmetric",
     "exact_type",
     "rounding_of",
+    "weight_data",
     "weight_scales",
     "widest_sum",
 ]
@@ -99,9 +101,17 @@ def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
     return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
 
 
-def channel_rows(weights: Tensor, axis: int) -> Array:
+def weight_data(node: Node, weights: Tensor) -> Array:
+    """The values of the weights; sparse ones become dense, once."""
+    sparsity = weights.sparsity
+    if sparsity is None:
+        return weights.data
+    return node.cached("dense weights", lambda: densify(weights.data, sparsity, weights.shape))
+
+
+def channel_rows(node: Node, weights: Tensor, axis: int) -> Array:
     """The weights without their zero point, as integers, one row per output channel; a view where it can be."""
-    rows = np.moveaxis(weights.data, axis, 0).reshape(weights.shape[axis], -1)
+    rows = np.moveaxis(weight_data(node, weights), axis, 0).reshape(weights.shape[axis], -1)
     zero_point = weights.zero_point
     return rows if zero_point == 0 else rows.astype(np.int32) - zero_point
 
@@ -176,7 +186,7 @@ class QuantizedLayer:
 
     def rows(self) -> Array:
         """The weights without zero point, one row per output channel."""
-        return channel_rows(self.weights, self.axis)
+        return channel_rows(self.node, self.weights, self.axis)
 
     def add_scratch(self, context: Context, size: int) -> None:
         """Ask for the requantizer's scratch, for blocks of at most `size` values."""
