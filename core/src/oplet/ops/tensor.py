@@ -106,7 +106,7 @@ class Quantization:
     Attributes:
         scales: float32, one value, or one per slice along `quantized_dimension`; for blockwise quantization one per
             block, in the order of the weights.
-        zero_points: int64, as many as scales.
+        zero_points: int64, as many as scales; none where blocks have none.
         quantized_dimension: the axis along which the scales differ.
         block_size: values that share a scale along the last axis; 0 when not blockwise.
     """

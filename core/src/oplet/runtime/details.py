@@ -43,10 +43,11 @@ def tensor_details(tensor: Tensor) -> TensorDetails:
 def quantization_details(tensor: Tensor) -> dict[str, Any]:
     """The two entries about quantization: the old pair, which knows one scale only, and the whole parameters."""
     quantization = tensor.quantization
-    if quantization is None or quantization.block_size:
+    if quantization is None:
         scales, zero_points, dimension = np.zeros(0, np.float32), np.zeros(0, np.int32), 0
     else:
-        scales = quantization.scales.astype(np.float32)
+        # Scales of blocks are stored, and described, as float16.
+        scales = quantization.scales.ravel().astype(np.float16 if quantization.block_size else np.float32)
         zero_points = quantization.zero_points.astype(np.int32)
         dimension = quantization.quantized_dimension
     one = len(scales) == 1

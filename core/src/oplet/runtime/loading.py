@@ -80,7 +80,7 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
     if details.block_size < 1:
         raise ModelError(f"{tensor} is quantized by blocks of {details.block_size} values; a block has at least one.")
     scales = tensors[details.scales].data.astype(np.float32)
-    zero_points = np.zeros(scales.size, np.int64)
+    zero_points = np.zeros(0, np.int64)
     if 0 < details.zero_points < len(tensors) and tensors[details.zero_points].is_constant:
         zero_points = tensors[details.zero_points].data.astype(np.int64).ravel()
     return Quantization(scales, zero_points, block_size=details.block_size)
