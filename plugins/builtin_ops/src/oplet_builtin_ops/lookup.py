@@ -92,7 +92,8 @@ def sampled_table(
 
     Args:
         type: INT8 or UINT8, of input and output.
-        function: real values to real values, given and read as float32.
+        function: real values to real values, given and read as float32. It should compute in double precision: numpy's
+            single-precision functions differ from C's in the last bit, which can move a step.
     """
     with np.errstate(all="ignore"):
         reals = np.float32(input_scale) * (every_value(type) - input_zero_point).astype(np.float32)
@@ -116,6 +117,7 @@ def interpolation_table(
     Each sample but the last is moved by half the error that the line would make at its middle.
 
     Args:
+        function: as in `sampled_table`.
         dtype: the precision in which the table is computed.
     """
     real = dtype

@@ -35,7 +35,7 @@ def prepare(context: Context, node: Node) -> None:
         gate = _gate(fine, gate_factor, gate_exponent)
         # This product is cut towards zero, unlike the others, which cancels their bias.
         cut = _saturate16(np.trunc(gate * product / 32768).astype(np.int64))
-        return _wrap16(rounding_divide_by_pot(cut, -output_exponent) + output.zero_point)
+        return _wrap16(_shift_right(cut, -output_exponent) + output.zero_point)
 
     prepare_lookup(node, rule)
 
@@ -44,7 +44,7 @@ def _factor16(scale: np.float32, target: np.float32) -> tuple[int, int]:
     """The ratio of two scales as a 15-bit multiplier and a shift."""
     with np.errstate(all="ignore"):
         multiplier, exponent = quantize_multiplier(float(scale / target))
-    return (multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF, exponent
+    return min((multiplier + (1 << 15)) >> 16, 0x7FFF), exponent
 
 
 def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
@@ -54,13 +54,20 @@ def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
     if exponent > 0:
         value = _saturate16(value << 1)
     elif exponent < 0:
-        value = rounding_divide_by_pot(value, -exponent)
+        value = _shift_right(value, -exponent)
     return (value + (1 << 15)) >> 1
 
 
 def _high_product(a: Int64s, factor: int) -> Int64s:
     """The high half of 2 * a * factor in 16 bits, to nearest, halves up."""
     return np.asarray(np.minimum((a * factor + (1 << 14)) >> 15, 32767))
+
+
+def _shift_right(values: Int64s, exponent: int) -> Int64s:
+    if exponent < 16:
+        return rounding_divide_by_pot(values, exponent)
+    # LiteRT's mask of the bits that are shifted out overflows 16 bits here, and every value rounds away from zero.
+    return np.where(values < 0, -1, 1)
 
 
 def _saturate16(values: Int64s) -> Int64s:

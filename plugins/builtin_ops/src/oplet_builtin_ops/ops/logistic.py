@@ -19,6 +19,9 @@ FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_unary(context, node, *FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
     if source.type in FLOATS:
+        if source.type != TensorType.FLOAT32:
+            # Short floats are computed in single precision and rounded once.
+            context.add_temporary(node, source.shape, TensorType.FLOAT32)
         return
     if source.type == TensorType.INT16:
         ensure(output.scale == 1 / 32768, f"{output} has scale {output.scale:g}; LOGISTIC gives int16 with scale 1/32768.")
@@ -41,8 +44,22 @@ def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     if node.inputs[0].type not in FLOATS:
         return bind_lookup(node)
+    if not node.temporaries:
+        return _chain(source, output)
+    work = node.temporaries[0].data
+    compute = _chain(work, work)
+
+    def run() -> None:
+        work[...] = source
+        compute()
+        output[...] = work
+
+    return run
+
+
+def _chain(source: NDArray[np.float32], output: NDArray[np.float32]) -> Thunk:
     # Just below the logarithm of the largest number, so that nothing overflows.
-    highest, one = (np.array(value, output.dtype) for value in (11.0 if output.dtype == np.float16 else 88.7, 1))
+    highest, one = (np.array(value, np.float32) for value in (88.7, 1))
 
     def run() -> None:
         np.negative(source, output)

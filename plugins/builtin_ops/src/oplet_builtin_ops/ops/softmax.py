@@ -15,7 +15,7 @@ from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.fixed_point import ensure_scale
 from oplet_builtin_ops.quantized_softmax import Softmax8, Softmax16
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
 
 #: What each type may become.
 TARGETS: Final = {
@@ -37,7 +37,9 @@ def prepare(context: Context, node: Node) -> None:
     beta = node.options(SoftmaxOptions).beta
     rows = source.shape[:-1] + (1,)
     if source.type in (TensorType.FLOAT32, TensorType.FLOAT16):
-        context.add_temporary(node, rows, source.type)
+        context.add_temporary(node, rows, TensorType.FLOAT32)
+        if source.type == TensorType.FLOAT16:
+            context.add_temporary(node, source.shape, TensorType.FLOAT32)
         return
     ensure_scale(source)
     ensure_scale(output)
@@ -68,19 +70,43 @@ def bind(context: Context, node: Node) -> Thunk:
     if source.type not in (TensorType.FLOAT32, TensorType.FLOAT16):
         thunk: Thunk = node.prepared.bind(source.data, output.data, *temporaries)
         return thunk
-    x, y, row = source.data, output.data, temporaries[0]
-    beta = np.array(node.options(SoftmaxOptions).beta, y.dtype)
-    is_one = bool(beta == 1)
+    beta = node.options(SoftmaxOptions).beta
+    if source.type == TensorType.FLOAT16:
+        return _bind_half(source.data, output.data, beta, *temporaries)
+    return _bind_float(source.data, output.data, beta, *temporaries)
+
+
+def _bind_float(x: Array, y: Array, beta: float, row: Array) -> Thunk:
+    factor, scales = np.array(beta, np.float32), beta != 1
     maximum, total = np.maximum.reduce, np.add.reduce
 
     def run() -> None:
         maximum(x, -1, out=row, keepdims=True)
         np.subtract(x, row, y)
-        if not is_one:
-            np.multiply(y, beta, y)
+        if scales:
+            np.multiply(y, factor, y)
         np.exp(y, y)
         total(y, -1, out=row, keepdims=True)
         np.divide(y, row, y)
+
+    return run
+
+
+def _bind_half(x: Array, y: Array, beta: float, row: Array, work: Array) -> Thunk:
+    """float16, in single precision: the exponentials are rounded before they are divided, not before they are added."""
+    factor = np.array(beta, np.float32)
+
+    def run() -> None:
+        work[...] = x
+        np.maximum.reduce(work, -1, out=row, keepdims=True)
+        np.subtract(work, row, work)
+        np.multiply(work, factor, work)
+        np.exp(work, work)
+        np.add.reduce(work, -1, out=row, keepdims=True)
+        y[...] = work
+        work[...] = y
+        np.divide(work, row, work)
+        y[...] = work
 
     return run
 
