@@ -178,7 +178,7 @@ def plan_taps(
         by_image: whether no strip may hold windows of two images.
     """
     channels, width = windows.channels, windows.width
-    sorts = 1 < width.stride and width.dilation == 1 and channels < _MANY_CHANNELS
+    sorts = width.stride > 1 and width.dilation == 1 and channels < _MANY_CHANNELS
     phases = min(width.stride, width.filter) if sorts else 1
     strips = windows.strips(max(1, 65536 // max(channels, 1)), by_image)
     largest = max((strip.stop - strip.start for strip in strips), default=0) * channels

@@ -109,21 +109,20 @@ def weight_data(node: Node, weights: Tensor) -> Array:
     return node.cached("dense weights", lambda: densify(weights.data, sparsity, weights.shape))
 
 
-def channel_rows(node: Node, weights: Tensor, axis: int) -> Array:
-    """The weights without their zero point, as integers, one row per output channel; a view where it can be."""
+def channel_rows(node: Node, weights: Tensor, axis: int, zero_point: int) -> Array:
+    """The weights less their zero point, as integers, one row per output channel; a view where it can be."""
     rows = np.moveaxis(weight_data(node, weights), axis, 0).reshape(weights.shape[axis], -1)
-    zero_point = weights.zero_point
     return rows if zero_point == 0 else rows.astype(np.int32) - zero_point
 
 
-def widest_sum(weights: Tensor, depth: int, rows: Array | None) -> float:
+def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int = 0) -> float:
     """A bound on the sum of |weight| of an output channel.
 
     Args:
         rows: `channel_rows` if the weights are constant; else a bound follows from their type and number.
     """
     if rows is None:
-        return float(depth * (_LARGEST[weights.type] + abs(weights.zero_point)))
+        return float(depth * (_LARGEST[weights.type] + abs(zero_point)))
     return float(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64).max(initial=0))
 
 
@@ -150,7 +149,9 @@ class QuantizedLayer:
         scales: the real factor of each channel.
         rounding: how accumulators are scaled.
         activation: fused into the output.
-        bound: on the sums of products, the activations with their zero point.
+        zero_point: of the weights; 0 where the kernel leaves it out, as LiteRT does for int8 weights of convolutions.
+        centred: whether the kernel takes the zero point out of the activations before it multiplies.
+        bound: on the sums of products.
         scratch: float64 scratch of the requantizer, twice.
     """
 
@@ -163,6 +164,8 @@ class QuantizedLayer:
     scales: Array
     rounding: Rounding
     activation: ActivationFunctionType
+    zero_point: int = 0
+    centred: bool = False
     bound: float = field(init=False)
     scratch: tuple[Tensor, Tensor] = field(init=False)
 
@@ -171,8 +174,8 @@ class QuantizedLayer:
         if self.weights.is_constant:
             widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
         else:
-            widest = widest_sum(self.weights, depth, None)
-        self.bound = widest * _LARGEST[self.source.type]
+            widest = widest_sum(self.weights, depth, None, self.zero_point)
+        self.bound = widest * (_LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0))
 
     @property
     def compute(self) -> TensorType:
@@ -185,8 +188,8 @@ class QuantizedLayer:
         return self.weights.is_constant and (self.bias is None or self.bias.is_constant)
 
     def rows(self) -> Array:
-        """The weights without zero point, one row per output channel."""
-        return channel_rows(self.node, self.weights, self.axis)
+        """The weights less their zero point, one row per output channel."""
+        return channel_rows(self.node, self.weights, self.axis, self.zero_point)
 
     def add_scratch(self, context: Context, size: int) -> None:
         """Ask for the requantizer's scratch, for blocks of at most `size` values."""
@@ -194,8 +197,9 @@ class QuantizedLayer:
         self.scratch = first, second
 
     def requantizer(self) -> Requantizer:
-        """What turns accumulators into outputs; the input's zero point is taken out of them here."""
-        offsets = self.rows().sum(axis=1, dtype=np.int64) * -self.source.zero_point
+        """What turns accumulators into outputs; unless they are centred, it takes the input's zero point out of them."""
+        left = 0 if self.centred else self.source.zero_point
+        offsets = self.rows().sum(axis=1, dtype=np.int64) * -left
         if self.bias is not None:
             offsets += self.bias.data.reshape(-1)
         output = self.output

@@ -119,9 +119,8 @@ def _plan_quantized(
     scales = channel_scales(source, weights, output, filters, 0)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
-    layer = QuantizedLayer(
-        node, source, weights, bias, output, 0, scales, rounding_of(source, bias), options.fused_activation_function
-    )
+    rounding, activation = rounding_of(source, bias), options.fused_activation_function
+    layer = QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point=weights.zero_point)
     products = plan_products(context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups)
     layer.add_scratch(context, products.longest * filters)
     return products, layer

@@ -79,9 +79,7 @@ def prepare(context: Context, node: Node) -> None:
     node.prepared = plan, layer
 
 
-def _layer(
-    context: Context, node: Node, filters: int, options: DepthwiseConv2DOptions
-) -> QuantizedLayer | HybridLayer | None:
+def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DOptions) -> QuantizedLayer | HybridLayer | None:
     """Check types and quantization; what a layer of integer weights needs, None for a float one."""
     source, weights = node.inputs[:2]
     bias, output, activation = node.optional_input(2), node.outputs[0], options.fused_activation_function
@@ -93,19 +91,21 @@ def _layer(
         layer = HybridLayer(node, source, weights, bias, _CHANNELS, True, activation, source.shape[0])
         layer.add_scratch(context)
         return layer
+    zero_point = 0
     if source.type == TensorType.UINT8:
+        zero_point = weights.zero_point
         ensure_type(weights, TensorType.UINT8)
         ensure_bias(bias, filters, TensorType.INT32)
     else:
         ensure_type(weights, TensorType.INT8, TensorType.INT4)
-        ensure_symmetric(weights)
         if source.type == TensorType.INT16:
             ensure_symmetric(source, output)
         ensure_bias(bias, filters, TensorType.INT64 if source.type == TensorType.INT16 else TensorType.INT32)
     scales = channel_scales(source, weights, output, filters, _CHANNELS)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
-    return QuantizedLayer(node, source, weights, bias, output, _CHANNELS, scales, rounding_of(source, bias), activation)
+    rounding = rounding_of(source, bias)
+    return QuantizedLayer(node, source, weights, bias, output, _CHANNELS, scales, rounding, activation, zero_point)
 
 
 def bind(context: Context, node: Node) -> Thunk:

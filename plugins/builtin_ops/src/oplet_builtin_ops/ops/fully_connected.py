@@ -138,10 +138,12 @@ def _layer(node: Node, count: int, options: FullyConnectedOptions) -> QuantizedL
     else:
         ensure_bias(bias, units, TensorType.INT32)
     scales = channel_scales(source, weights, output, units, 0)
+    zero_point = 0
     if weights.quantization is not None and not weights.quantization.per_channel:
+        zero_point = weights.zero_point
         ensure_bias_scale(source, weights, bias, output)
     rounding = Rounding.WIDE if weights.type == TensorType.INT16 else Rounding.FLOAT
-    return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation)
+    return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point)
 
 
 def bind(context: Context, node: Node) -> Thunk:

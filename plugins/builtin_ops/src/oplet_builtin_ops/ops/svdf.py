@@ -1,0 +1,160 @@
+"""SVDF: a layer whose weights are factored into a feature part and a time part; it remembers the last features.
+
+Float, hybrid (float activations, int8 feature weights) and integer (int8 activations, int16 state). The state is a variable
+tensor, (batches, filters * memory), that the kernel shifts by one step at each invoke.
+Numerics: tflite/kernels/svdf.cc, tflite/kernels/internal/reference/svdf.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.enums import ActivationFunctionType
+from oplet.schema.options import SVDFOptions
+from oplet_builtin_ops.fixed_point import apply_activation, clip, ensure_scale, quantize_multiplier
+from oplet_builtin_ops.fixed_point import multiply_by_quantized_multiplier as scale_by
+from oplet_builtin_ops.hybrid_layer import HybridLayer
+from oplet_builtin_ops.program import Call, convert, run_calls
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+
+#: The types of feature weights, time weights, bias and state that go with each kind of node.
+_FLOAT = (TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32)
+_HYBRID = ((TensorType.INT8, TensorType.UINT8), (TensorType.INT8, TensorType.UINT8), TensorType.FLOAT32, TensorType.FLOAT32)
+_INTEGER = (TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT16)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure(len(node.inputs) == 5, f"it has {len(node.inputs)} inputs and takes 5.")
+    ensure_operands(node, 3, optional=2)
+    ensure(node.has_input(4), "input 4, the state, is left out (-1) and may not be.")
+    source, features, times, bias, state = *node.inputs[:3], node.optional_input(3), node.inputs[4]
+    output, options = node.outputs[0], node.options(SVDFOptions)
+    ensure(source.ndim == 2, f"{source} must have 2 dimensions.")
+    ensure(features.ndim == 2 and times.ndim == 2, f"{features} and {times} must have 2 dimensions.")
+    batches, depth = source.shape
+    filters, memory = times.shape
+    ensure(features.shape == (filters, depth), f"{features} must have shape {[filters, depth]}, to match {source} and {times}.")
+    ensure(memory > 0, f"{times} must have at least one step.")
+    ensure(
+        options.rank > 0 and filters % options.rank == 0, f"rank is {options.rank}, which does not divide the {filters} filters."
+    )
+    units = filters // options.rank
+    ensure(bias is None or bias.shape == (units,), f"{bias} must have {units} values, one for each output.")
+    ensure(state.is_variable, f"the state {state} must be a variable tensor.")
+    ensure(state.shape == (batches, filters * memory), f"the state {state} must have shape {[batches, filters * memory]}.")
+    ensure_type(source, TensorType.FLOAT32, TensorType.INT8)
+    ensure(source.type == output.type, f"{source} and {output} must have the same type.")
+    context.resize_tensor(output, (batches, units))
+    if source.type == TensorType.INT8:
+        _ensure_types(node, _INTEGER)
+        activation = options.fused_activation_function
+        ensure(activation == ActivationFunctionType.RELU, f"{activation.name} is fused; a node of integers can only have RELU.")
+        node.prepared = _factor(source, features, state), _factor(state, times, output)
+        return
+    layer = None
+    if features.type != TensorType.FLOAT32:
+        _ensure_types(node, _HYBRID)
+        ensure_scale(times)
+        asymmetric = options.asymmetric_quantize_inputs
+        layer = HybridLayer(node, source, features, None, 0, asymmetric, ActivationFunctionType.NONE, batches)
+        layer.add_scratch(context)
+    else:
+        _ensure_types(node, _FLOAT)
+    context.add_temporary(node, (batches, filters), TensorType.FLOAT32 if layer is None else layer.compute)
+    context.add_temporary(node, (batches, filters, memory), TensorType.FLOAT32)
+    node.prepared = layer, node.temporaries[-2], node.temporaries[-1]
+
+
+def _factor(a: Tensor, b: Tensor, c: Tensor) -> tuple[int, int]:
+    """The factor between products of values of a and b and values of c; LiteRT computes it in float32."""
+    scales = [np.float32(ensure_scale(tensor)) for tensor in (a, b, c)]
+    return quantize_multiplier(float(scales[0] * scales[1] / scales[2]))
+
+
+def _ensure_types(node: Node, types: tuple[TensorType | tuple[TensorType, ...], ...]) -> None:
+    for tensor, allowed in zip([*node.inputs[1:3], node.optional_input(3), node.inputs[4]], types):
+        if tensor is not None:
+            ensure_type(tensor, *(allowed if isinstance(allowed, tuple) else (allowed,)))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    if node.inputs[0].type == TensorType.INT8:
+        return _bind_integer(node)
+    weights = [tensor for tensor in (node.inputs[1], node.inputs[2], node.optional_input(3)) if tensor is not None]
+    if all(tensor.is_constant for tensor in weights):
+        return run_calls(_float_calls(node))
+    return lambda: run_calls(_float_calls(node))()
+
+
+def _shift_calls(state: Array) -> list[Call]:
+    """Forget the oldest step of each filter.
+
+    Its place at the end is written next, so rows may run into one another, and flat arrays may overlap without a copy.
+    """
+    flat = state.reshape(-1)
+    return [(np.copyto, (flat[:-1], flat[1:]))]
+
+
+def _float_calls(node: Node) -> list[Call]:
+    source, features, times, _, state_tensor = node.inputs
+    bias, output, options = node.optional_input(3), node.outputs[0].data, node.options(SVDFOptions)
+    layer, products_tensor, weighted_tensor = node.prepared
+    products, weighted = products_tensor.data, weighted_tensor.data
+    state = state_tensor.data.reshape(weighted.shape)
+    if not state.size:
+        return []
+    calls = _shift_calls(state)
+    if layer is None:
+        calls += [(np.matmul, (source.data, features.data.T, products)), (np.copyto, (state[..., -1], products))]
+        time_weights = times.data
+    else:
+        factors = np.empty((layer.batches, layer.channels), np.float32)
+        calls += layer.quantize(factors)
+        calls += [
+            (np.matmul, (layer.quantized.data, layer.rows().T.astype(products.dtype), products)),
+            (np.multiply, (products, factors, products)),
+            (convert, (state[..., -1], products)),
+        ]
+        time_weights = _signed(times).astype(np.float32) * np.float32(times.scale)
+    calls.append((np.multiply, (state, time_weights, weighted)))
+    by_unit = weighted.reshape(*output.shape, options.rank * weighted.shape[2])
+    calls.append((np.add.reduce, (by_unit, 2, None, output)))
+    if bias is not None:
+        calls.append((np.add, (output, bias.data, output)))
+    return [*calls, (apply_activation, (output, options.fused_activation_function))]
+
+
+def _signed(weights: Tensor) -> Array:
+    return weights.data.view(np.int8) if weights.data.dtype == np.uint8 else weights.data
+
+
+def _bind_integer(node: Node) -> Thunk:
+    """The integer kernel; small as these layers are, it computes in int64."""
+    source, features, times, _, state_tensor = node.inputs
+    bias, output = node.optional_input(3), node.outputs[0]
+    (first, first_shift), (second, second_shift) = node.prepared
+    filters, memory = times.shape
+    state = state_tensor.data.reshape(source.shape[0], filters, memory)
+    target, zero_point = output.data, output.zero_point
+    shift = _shift_calls(state)
+
+    def run() -> None:
+        for function, arguments in shift:
+            function(*arguments)
+        # Sums of int8 products are exact in float64, and a product of floats is a call of BLAS.
+        centred = source.data.astype(np.float64) - source.zero_point
+        products = (centred @ features.data.T.astype(np.float64)).astype(np.int64).astype(np.int32)
+        state[..., -1] = np.clip(scale_by(products, first, first_shift), -32768, 32767)
+        sums = np.einsum("bfm,fm->bf", state.astype(np.int64), times.data.astype(np.int64))
+        sums = sums.reshape(*target.shape, -1).sum(axis=2)
+        if bias is not None:
+            sums += bias.data
+        scaled = scale_by(sums.astype(np.int32), second, second_shift).astype(np.int64) + zero_point
+        clip(scaled, np.int64(-128), np.int64(127), scaled)
+        convert(target, scaled)
+
+    return run if state.size else lambda: None
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

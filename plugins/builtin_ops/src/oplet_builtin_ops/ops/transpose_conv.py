@@ -1,0 +1,210 @@
+"""TRANSPOSE_CONV: the convolution that maps the output to the input, transposed; the first input is the output's shape.
+
+Float, quantized (uint8, int8, int16 activations with int8 weights) and hybrid (float activations, int8 weights).
+Numerics: tflite/kernels/transpose_conv.cc, tflite/kernels/internal/reference/transpose_conv.h and integer_ops/transpose_conv.h
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.options import TransposeConvOptions
+from oplet_builtin_ops.float_layer import FloatFinish
+from oplet_builtin_ops.hybrid_layer import HybridLayer
+from oplet_builtin_ops.program import Call, run_calls
+from oplet_builtin_ops.quantized_layer import (
+    QuantizedLayer,
+    channel_scales,
+    ensure_bias,
+    ensure_bias_scale,
+    ensure_symmetric,
+    rounding_of,
+    weight_data,
+)
+from oplet_builtin_ops.scattering import Scatter
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type, read_ints
+from oplet_builtin_ops.windows import Strip, Windows, window_axis
+
+_SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+_FLOATS = {TensorType.FLOAT32: np.float32, TensorType.FLOAT64: np.float64}
+
+
+class _Scratch(NamedTuple):
+    centred: Any
+    stamps: Any
+    sums: Any
+    block: Any
+    first: Any
+    second: Any
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 3, optional=1)
+    shape, weights, source = node.inputs[:3]
+    output = node.outputs[0]
+    ensure_type(shape, TensorType.INT32)
+    ensure(shape.shape == (4,), f"the output's shape {shape} must hold 4 values.")
+    ensure_type(source, *_SOURCES)
+    ensure_same_type(source, output)
+    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    ensure(weights.ndim == 4 and weights.size > 0, f"the filters {weights} must have 4 dimensions, none of them zero.")
+    ensure(source.shape[3] == weights.shape[3], f"{source} and the filters {weights} must have the same last dimension.")
+    layer = _layer(node)
+    if layer is not None and not isinstance(layer, QuantizedLayer):
+        layer.add_scratch(context)
+    node.prepared = layer, None, None
+    if not shape.is_constant:
+        context.set_dynamic(output)
+        return
+    scatter = _scatter(node)
+    context.resize_tensor(output, tuple(read_ints(shape)))
+    sizes = _scratch_sizes(node, scatter, layer)
+    tensors = _Scratch(*(size and context.add_temporary(node, *size) for size in sizes))
+    node.prepared = layer, scatter, tensors
+
+
+def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
+    """Check types and quantization; what a layer of integer weights needs, None for a float one."""
+    _, weights, source = node.inputs[:3]
+    bias, output = node.optional_input(3), node.outputs[0]
+    activation = node.options(TransposeConvOptions).fused_activation_function
+    filters = weights.shape[0]
+    if source.type == TensorType.FLOAT32:
+        ensure_type(weights, TensorType.FLOAT32, TensorType.INT8)
+        ensure_bias(bias, filters, TensorType.FLOAT32)
+        if weights.type == TensorType.FLOAT32:
+            return None
+        return HybridLayer(node, source, weights, bias, 0, True, activation, source.shape[0])
+    zero_point = 0
+    if source.type == TensorType.UINT8:
+        zero_point = weights.zero_point
+        ensure_type(weights, TensorType.UINT8)
+        ensure_bias(bias, filters, TensorType.INT32)
+    else:
+        ensure_type(weights, TensorType.INT8)
+        if source.type == TensorType.INT16:
+            ensure_symmetric(source, output)
+            ensure_bias(bias, filters, TensorType.INT32, TensorType.INT64)
+        else:
+            ensure_bias(bias, filters, TensorType.INT32)
+    scales = channel_scales(source, weights, output, filters, 0)
+    if source.type == TensorType.UINT8:
+        ensure_bias_scale(source, weights, bias, output)
+    rounding = rounding_of(source, bias)
+    return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point, centred=True)
+
+
+def _scatter(node: Node) -> Scatter:
+    """The work, once the output's shape is known."""
+    shape, weights, source = node.inputs[:3]
+    options = node.options(TransposeConvOptions)
+    batch, height, width, channels = wanted = read_ints(shape)
+    filters, rows, columns, depth = weights.shape
+    ensure(
+        batch == source.shape[0] and channels == filters,
+        f"the output's shape is {wanted}; {source} and the filters {weights} make {source.shape[0]} maps of {filters} channels.",
+    )
+    ensure(height > 0 and width > 0, f"the output's shape is {wanted}; its height and width must be above zero.")
+    y = window_axis("h", options.padding, height, rows, options.stride_h)
+    x = window_axis("w", options.padding, width, columns, options.stride_w)
+    ensure(
+        (y.out, x.out) == source.shape[1:3],
+        f"an output of {height} x {width} belongs to an input of {y.out} x {x.out}, not to {source}.",
+    )
+    return Scatter(Windows(batch, y, x, filters), depth)
+
+
+def _compute(layer: QuantizedLayer | HybridLayer | None) -> TensorType:
+    return TensorType.FLOAT32 if layer is None else layer.compute
+
+
+def _scratch_sizes(node: Node, scatter: Scatter, layer: QuantizedLayer | HybridLayer | None) -> _Scratch:
+    """The shapes and types of the scratch arrays, None for those that are not needed."""
+    compute = _compute(layer)
+    quantized = isinstance(layer, QuantizedLayer)
+    in_place = compute == node.outputs[0].type
+    return _Scratch(
+        (scatter.centred_shape, compute) if quantized or not in_place else None,
+        (scatter.stamps_shape, compute),
+        (scatter.windows.padded_shape, compute) if not in_place or scatter.windows.is_padded else None,
+        None if in_place else ((scatter.finished,), compute),
+        ((scatter.finished,), TensorType.FLOAT64) if quantized else None,
+        ((scatter.finished,), TensorType.FLOAT64) if quantized else None,
+    )
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    layer, scatter, tensors = node.prepared
+    weights, bias = node.inputs[1], node.optional_input(3)
+    if scatter is None:
+        return lambda: _run_sized(context, node, layer)
+    scratch = _Scratch(*(tensor and tensor.data for tensor in tensors))
+
+    def calls() -> list[Call]:
+        return _calls(node, layer, scatter, scratch)
+
+    if weights.is_constant and (bias is None or bias.is_constant):
+        return run_calls(calls())
+    return lambda: run_calls(calls())()
+
+
+def _run_sized(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> None:
+    """Run with an output shape that has just arrived; the scratch depends on it."""
+    scatter = _scatter(node)
+    context.resize_tensor(node.outputs[0], tuple(read_ints(node.inputs[0])))
+    sizes = _scratch_sizes(node, scatter, layer)
+    scratch = _Scratch(*(size and np.empty(size[0], _FLOATS[size[1]]) for size in sizes))
+    run_calls(_calls(node, layer, scatter, scratch))()
+
+
+def _matrix(node: Node, weights: Tensor, values: Array, dtype: Any) -> Array:
+    """The weights with one row per input channel, made once if they are constant."""
+    filters, height, width, depth = weights.shape
+
+    def make() -> Array:
+        stamps = values.reshape(filters, height, width, depth).transpose(3, 1, 2, 0)
+        return np.ascontiguousarray(stamps.reshape(depth, -1), dtype)
+
+    return node.cached(f"matrix {dtype}", make) if weights.is_constant else make()
+
+
+def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scatter, scratch: _Scratch) -> list[Call]:
+    _, weights, source = node.inputs[:3]
+    bias, output = node.optional_input(3), node.outputs[0]
+    channels = scatter.windows.channels
+    values = weight_data(node, weights) if layer is None else layer.rows()
+    matrix = _matrix(node, weights, values, _FLOATS[_compute(layer)])
+    target = output.data.reshape(-1, channels)
+    sums = output.data if scratch.sums is None else scratch.sums
+    places = scratch.centred, scratch.stamps, sums, scratch.block, target
+
+    if isinstance(layer, QuantizedLayer):
+        requantizer = layer.requantizer()
+
+        def requantize(strip: Strip, block: Array) -> list[Call]:
+            return requantizer.calls(block, target[strip.start : strip.stop], scratch.first, scratch.second)
+
+        return scatter.calls(source.data, source.zero_point, matrix, *places, requantize)
+
+    if isinstance(layer, HybridLayer):
+        finish, factors = layer.finish(), np.empty((layer.batches, channels), np.float32)
+
+        def scale(strip: Strip, block: Array) -> list[Call]:
+            part = target[strip.start : strip.stop]
+            copy: list[Call] = [] if scratch.block is None else [(np.copyto, (part, block))]
+            return copy + finish.calls(part, factors[strip.where[0].start])
+
+        return layer.quantize(factors) + scatter.calls(layer.quantized.data, 0, matrix, *places, scale)
+
+    plain = FloatFinish(
+        None if bias is None else bias.data,
+        bias is not None and bias.is_constant,
+        node.options(TransposeConvOptions).fused_activation_function,
+    )
+    return scatter.calls(source.data, 0, matrix, *places, lambda _, block: plain.calls(block))
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
