@@ -121,6 +121,7 @@ REFUSED: list[tuple[str, list[Spec], Spec, Any, str]] = [
     ("ADD", [Spec("int8", [2], 0.0, 0), Spec("int8", [2], 1.0, 0)], Spec("int8", [2], 1.0, 0), None, "scale 0"),
     ("SUB", [Spec("int8", [2]), Spec("int8", [2], 1.0, 0)], Spec("int8", [2], 1.0, 0), None, "no quantization"),
     ("SUB", [Spec("int8", [2], 1.0, 300), Spec("int8", [2], 1.0, 0)], Spec("int8", [2], 1.0, 0), None, "zero point 300"),
+    ("ADD", [Spec("int8", [2], 1.0, 1000), Spec("int8", [2], 1.0, 0)], Spec("int8", [2], 1.0, 0), None, "zero point 1000"),
     ("ADD", [Spec("int16", [2], 1.0, 3), Spec("int16", [2], 1.0, 0)], Spec("int16", [2], 1.0, 0), None, "zero point 3"),
     ("ADD", [Spec("int8", [2], 1.0, 0), Spec("int8", [2], 1.0, 0)], Spec("int8", [2], 1e-9, 0), None, "scale 1e-09, too fine"),
     ("ADD", [Spec("int16", [2], 0.5, 0), Spec("int16", [2], 0.5, 0)], Spec("int16", [2], 1.0, 0), None, r"2\*\*-1 and 2\*\*-1"),

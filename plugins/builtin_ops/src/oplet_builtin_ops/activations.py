@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet_builtin_ops.fixed_point import (
     clip,
-    ensure_scale,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantized_range,
 )
 from oplet_builtin_ops.lookup import LookupRule, lookup, lookup_table
+from oplet_builtin_ops.quantization import ensure_quantized
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
 
@@ -34,8 +34,7 @@ def prepare_unary(context: Context, node: Node, *types: TensorType) -> tuple[Ten
     ensure_type(source, *types)
     ensure_same_type(source, output)
     if source.type not in _FLOATS:
-        ensure_scale(source)
-        ensure_scale(output)
+        ensure_quantized(source, output)
     if source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
     context.resize_tensor(output, source.shape)

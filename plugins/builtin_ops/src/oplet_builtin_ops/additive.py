@@ -15,12 +15,11 @@ from oplet_builtin_ops import binary_arithmetic as binary
 from oplet_builtin_ops.fixed_point import (
     activation_range,
     clip,
-    ensure_scale,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
-    quantized_range,
 )
 from oplet_builtin_ops.lookup import every_value, lookup
+from oplet_builtin_ops.quantization import ensure_quantized
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.shapes import Array, Thunk
 
@@ -69,7 +68,6 @@ def additive_registration(
         plain: the types that are computed as they are.
         plain_int16: whether int16 need not be quantized.
     """
-    subtracts = ufunc is np.subtract
 
     def prepare(context: Context, node: Node) -> None:
         a, b, output = binary.prepare_binary(context, node)
@@ -82,10 +80,7 @@ def additive_registration(
             return
         if a.type == TensorType.INT16 and plain_int16 and not binary.is_quantized(a) and not binary.is_quantized(output):
             return
-        for tensor in (a, b, output):
-            ensure_scale(tensor)
-        if subtracts:
-            _ensure_zero_points_in_range(a, b, output)
+        ensure_quantized(a, b, output)
         if a.type in EIGHT_BITS:
             node.prepared = _general(a, b, output, activation, 20)
             binary.add_pair_scratch(context, node)
@@ -122,12 +117,6 @@ def additive_registration(
         return binary.bind_pairs(node, rule)
 
     return Registration(prepare=prepare, bind=bind, pure=True)
-
-
-def _ensure_zero_points_in_range(*tensors: Tensor) -> None:
-    for tensor in tensors:
-        low, high = quantized_range(tensor.type)
-        ensure(low <= tensor.zero_point <= high, f"{tensor} has zero point {tensor.zero_point}, outside {low} to {high}.")
 
 
 def _general(a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int) -> _General:

@@ -7,10 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Tensor, ensure
+from oplet import Quantization, Tensor, ensure
+from oplet_builtin_ops.fixed_point import ensure_scale, quantized_range
 from oplet_builtin_ops.shapes import Shape
 
-__all__ = ["channel_parameters"]
+__all__ = ["channel_parameters", "ensure_quantized"]
+
+
+def ensure_quantized(*tensors: Tensor) -> None:
+    """Refuse the node unless each tensor has a usable scale, and a zero point that its type can hold."""
+    for tensor in tensors:
+        ensure_scale(tensor)
+        low, high = quantized_range(tensor.type)
+        ensure(low <= tensor.zero_point <= high, f"{tensor} has zero point {tensor.zero_point}, outside {low} to {high}.")
 
 
 def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -19,17 +28,13 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
     Raises:
         EnsureError: there are no scales, they are not usable, or there is not one for each slice.
     """
-    quantization = tensor.quantization
-    ensure(
-        quantization is not None and len(quantization.scales) > 0, f"{tensor} needs a scale and has no quantization parameters."
-    )
-    if quantization is None:
-        raise ValueError  # ensure has raised; this tells the type checker
+    quantization = tensor.quantization or Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))
+    scales = np.asarray(quantization.scales, np.float32)
+    zero_points = np.asarray(quantization.zero_points, np.int64)
+    ensure(scales.size, f"{tensor} needs a scale and has no quantization parameters.")
     ensure(
         not quantization.block_size, f"{tensor} is quantized by blocks of {quantization.block_size}, which this op does not read."
     )
-    scales = np.asarray(quantization.scales, np.float32)
-    zero_points = np.asarray(quantization.zero_points, np.int64)
     unusable: NDArray[Any] = scales[~(np.isfinite(scales) & (scales > 0))]
     ensure(not unusable.size, f"{tensor} has scale {unusable[:1]}; a scale must be finite and above zero.")
     if scales.size == 1:

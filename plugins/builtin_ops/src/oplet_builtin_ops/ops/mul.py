@@ -14,7 +14,8 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import MulOptions
 from oplet_builtin_ops import binary_arithmetic as binary
-from oplet_builtin_ops.fixed_point import activation_range, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.fixed_point import activation_range, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.quantization import ensure_quantized
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.shapes import Thunk
 
@@ -53,15 +54,14 @@ def prepare(context: Context, node: Node) -> None:
     node.prepared = activation
     if a.type in PLAIN or (a.type == TensorType.INT16 and not narrowed and not binary.is_quantized(output)):
         return
-    ensure_scale(output)
+    ensure_quantized(output)
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)
     if narrowed:
         # Both inputs are fractions of 2**15 and so is their product, cut to 8 bits; scales do not matter.
         node.prepared = Scaling(0, 0, bounds)
         _add_scratch(context, node)
         return
-    for tensor in (a, b):
-        ensure_scale(tensor)
+    ensure_quantized(a, b)
     with np.errstate(all="ignore"):
         # LiteRT computes this in single precision.
         real = float(np.float32(a.scale) * np.float32(b.scale) / np.float32(output.scale))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops import binary_arithmetic as binary
 from oplet_builtin_ops.activations import scale_ratio, scaled
-from oplet_builtin_ops.fixed_point import ensure_scale, quantized_range
+from oplet_builtin_ops.fixed_point import quantized_range
+from oplet_builtin_ops.quantization import ensure_quantized
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
 
 
@@ -32,8 +33,7 @@ def prepare(context: Context, node: Node) -> None:
         if not _at_most_one(node):
             context.add_temporary(node, source.shape, TensorType.BOOL)
         return
-    for tensor in (source, alpha, output):
-        ensure_scale(tensor)
+    ensure_quantized(source, alpha, output)
     node.prepared = scale_ratio(source, output), scale_ratio(source, output, alpha.scale)
     if source.type != TensorType.INT16:
         binary.add_pair_scratch(context, node)

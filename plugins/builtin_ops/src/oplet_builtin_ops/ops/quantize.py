@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet_builtin_ops.fixed_point import (
-    ensure_scale,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantized_range,
 )
 from oplet_builtin_ops.lookup import lookup, lookup_table
-from oplet_builtin_ops.quantization import channel_parameters
+from oplet_builtin_ops.quantization import channel_parameters, ensure_quantized
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.shapes import Thunk, ensure_operands
 
@@ -42,7 +41,8 @@ def prepare(context: Context, node: Node) -> None:
     if source.type == TensorType.FLOAT32:
         _prepare_reals(context, node, source, output)
         return
-    ratio = ensure_scale(source) / ensure_scale(output)
+    ensure_quantized(source, output)
+    ratio = source.scale / output.scale
     if source.type == output.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
     multiplier, shift = node.prepared = quantize_multiplier(ratio)

@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import SoftmaxOptions
-from oplet_builtin_ops.fixed_point import ensure_scale
+from oplet_builtin_ops.quantization import ensure_quantized
 from oplet_builtin_ops.quantized_softmax import Softmax8, Softmax16
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
@@ -41,8 +41,7 @@ def prepare(context: Context, node: Node) -> None:
         if source.type == TensorType.FLOAT16:
             context.add_temporary(node, source.shape, TensorType.FLOAT32)
         return
-    ensure_scale(source)
-    ensure_scale(output)
+    ensure_quantized(source, output)
     if output.type == source.type == TensorType.INT8:
         _ensure_output(node, -128, 256)
     elif source.type == TensorType.INT16:
