@@ -136,3 +136,9 @@ def test_refuses(op: str, inputs: list[Spec], output: Spec, activation: str | No
     feeds = [np.zeros(spec.shape, spec.type) for spec in inputs]
     with pytest.raises(PrepareError, match=message):
         run_op(one_op_model(op, inputs, [output], options), *feeds)
+
+
+def test_a_sum_has_the_type_of_its_inputs_whatever_the_model_says() -> None:
+    model = one_op_model("ADD", [Spec("int8", [2], 1.0, 0)] * 2, [Spec("float32", [2], 1.0, 0)], AddOptions())
+    a = np.array([1, 2], np.int8)
+    assert run_op(model, a, a)[0].dtype == np.int8

@@ -89,7 +89,6 @@ REFUSED: list[tuple[str, Spec, Spec, str]] = [
     ("DEQUANTIZE", Spec("int8", [2]), Spec("float32", [2]), "no quantization"),
     ("DEQUANTIZE", Spec("int16", [2], 1.0, 2), Spec("float32", [2]), "zero point 2"),
     ("DEQUANTIZE", Spec("int64", [2]), Spec("float32", [2]), "INT64"),
-    ("DEQUANTIZE", Spec("int8", [2], 1.0, 0), Spec("int8", [2]), "takes FLOAT32"),
 ]
 
 

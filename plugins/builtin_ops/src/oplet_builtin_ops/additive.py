@@ -72,7 +72,7 @@ def additive_registration(
     def prepare(context: Context, node: Node) -> None:
         a, b, output = binary.prepare_binary(context, node)
         ensure_type(a, *plain, *EIGHT_BITS, TensorType.INT16)
-        ensure(output.type == a.type, f"{output} must have the type of the inputs, {a.type.name}.")
+        context.set_type(output, a.type)
         chosen = node.options(options)
         activation = chosen.fused_activation_function
         node.prepared = activation

@@ -118,12 +118,14 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
     output = node.outputs[0]
     a_values, b_values = every_value(a.type), every_value(b.type)
     if b.is_constant and b.size == 1:
-        row = node.cached("row", lambda: rule(a_values, _widened(b)).astype(output.dtype))
+        row = node.cached(f"row of {a.type.name}", lambda: rule(a_values, _widened(b)).astype(output.dtype))
         return lookup(row, np.broadcast_to(a.data, output.shape), output.data)
     if a.is_constant and a.size == 1:
-        row = node.cached("row", lambda: rule(_widened(a), b_values).astype(output.dtype))
+        row = node.cached(f"row of {a.type.name}", lambda: rule(_widened(a), b_values).astype(output.dtype))
         return lookup(row, np.broadcast_to(b.data, output.shape), output.data)
-    table = node.cached("table", lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1))
+    table = node.cached(
+        f"table of {a.type.name}", lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1)
+    )
     high, low = a.data.view(np.uint8), b.data.view(np.uint8)
     index = node.temporaries[0].data
     flat, target, take = index.reshape(-1), output.data.reshape(-1), table.take

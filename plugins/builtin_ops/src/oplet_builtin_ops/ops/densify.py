@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
 from oplet_builtin_ops.sparse import densify
 
 
@@ -13,7 +13,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
-    ensure_same_type(source, output)
+    context.set_type(output, source.type)
     ensure(source.is_constant, f"{source} must be a constant.")
     ensure(source.sparsity is not None, f"{source} is not sparse; DENSIFY takes a tensor with sparsity metadata.")
     context.resize_tensor(output, source.shape)

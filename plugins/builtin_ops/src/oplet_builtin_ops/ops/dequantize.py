@@ -29,7 +29,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, *INTEGERS, *SHORT_FLOATS)
-    ensure_type(output, TensorType.FLOAT32)
+    context.set_type(output, TensorType.FLOAT32)
     context.resize_tensor(output, source.shape)
     if source.type in SHORT_FLOATS:
         return

@@ -13,7 +13,7 @@ from oplet_builtin_ops import binary_arithmetic as binary
 from oplet_builtin_ops.activations import scale_ratio, scaled
 from oplet_builtin_ops.fixed_point import quantized_range
 from oplet_builtin_ops.quantization import ensure_quantized
-from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -21,7 +21,7 @@ def prepare(context: Context, node: Node) -> None:
     source, alpha = node.inputs
     output = node.outputs[0]
     ensure_type(source, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
-    ensure_same_type(source, output)
+    context.set_type(output, source.type)
     if source.type == TensorType.INT16:
         ensure_type(alpha, TensorType.INT8, TensorType.INT16)
     else:
