@@ -20,7 +20,7 @@ from oplet_builtin_ops.program import Call, convert, run_calls
 from oplet_builtin_ops.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
 from oplet_builtin_ops.windows import Axis, window_axis
 
-__all__ = ["bind_average", "bind_max", "prepare_average", "prepare_max"]
+__all__ = ["bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
@@ -77,9 +77,16 @@ def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: i
     return passes + [(partial(ufunc, out=seen), (seen, tap)) for seen, tap in views[min(full, 2) :]]
 
 
-def _passes(ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array) -> list[Call]:
-    """The passes that fold every window of the input into `target`; the first temporary holds the folded rows."""
-    source = node.inputs[0].data
+def _passes(
+    ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array, source: Array | None = None
+) -> list[Call]:
+    """The passes that fold every window of the input into `target`; the first temporary holds the folded rows.
+
+    Args:
+        source: what to fold in place of the input itself.
+    """
+    if source is None:
+        source = node.inputs[0].data
     if not target.size:
         return []
     if rows.out == columns.out == 1 and len(_taps(rows)) == rows.size and len(_taps(columns)) == columns.size:
@@ -169,4 +176,24 @@ def bind_average(context: Context, node: Node) -> Thunk:
         *_clamp(node, sums),
         (convert, (output, sums)),
     ]
+    return run_calls(passes)
+
+
+def prepare_l2(context: Context, node: Node) -> None:
+    """Check an L2 pool and size its output."""
+    node.prepared = rows, _ = _prepare(context, node)
+    # LiteRT has no quantized form of it.
+    ensure_type(node.inputs[0], TensorType.FLOAT32)
+    _add_folded_rows(context, node, rows, TensorType.FLOAT32)
+    context.add_temporary(node, node.inputs[0].shape, TensorType.FLOAT32)
+
+
+def bind_l2(context: Context, node: Node) -> Thunk:
+    """The thunk of an L2 pool."""
+    rows, columns = node.prepared
+    source, output, squares = node.inputs[0].data, node.outputs[0].data, node.temporaries[1].data
+    counts = np.multiply.outer(_counts(rows), _counts(columns))[..., None].astype(np.float32)
+    passes: list[Call] = [(np.square, (source, squares))]
+    passes += _passes(np.add, 0, node, rows, columns, output, squares)
+    passes += [(np.divide, (output, counts, output)), (np.sqrt, (output, output)), *_clamp(node, output)]
     return run_calls(passes)

@@ -1,0 +1,185 @@
+"""BATCH_MATMUL: the product of matrices, pair by pair; the dimensions before the last two broadcast.
+
+Float, quantized (int8 or int16 results, or the plain int32 sums) and hybrid (float times int8 matrices, the left rows quantized
+on the fly, each by itself).
+Numerics: tflite/kernels/batch_matmul.cc, tflite/kernels/internal/reference/batch_matmul.h
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.options import BatchMatMulOptions
+from oplet_builtin_ops.fixed_point import ensure_scale, quantized_range
+from oplet_builtin_ops.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet_builtin_ops.matrix_product import MatrixProduct, plan_product
+from oplet_builtin_ops.program import Call, run_calls
+from oplet_builtin_ops.quantized_layer import ensure_symmetric, exact_type
+from oplet_builtin_ops.requantize import Requantizer, Rounding
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+
+_FLOAT32, _INT8, _INT16, _INT32 = TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32
+
+#: The output types for the types of the two inputs.
+_COMBINATIONS = {
+    (_FLOAT32, _FLOAT32): (_FLOAT32,),
+    (_FLOAT32, _INT8): (_FLOAT32,),
+    (_INT8, _INT8): (_INT8, _INT32),
+    (_INT16, _INT16): (_INT16,),
+    (_INT16, _INT8): (_INT16,),
+}
+
+#: Sums are scaled a block of rows at a time, about this many values, so that the passes stay in the cache.
+_BLOCK = 32768
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    left, right = node.inputs
+    output = node.outputs[0]
+    ensure((left.type, right.type) in _COMBINATIONS, f"BATCH_MATMUL does not multiply {left.type.name} with {right.type.name}.")
+    ensure_type(output, *_COMBINATIONS[left.type, right.type])
+    for tensor in (left, right):
+        ensure(2 <= tensor.ndim <= 5, f"{tensor} must have 2 to 5 dimensions.")
+    options = node.options(BatchMatMulOptions)
+    product = plan_product(left, right, options.adj_x, options.adj_y)
+    context.resize_tensor(output, product.shape)
+    node.prepared = product
+    if left.type == _FLOAT32:
+        if right.type == _INT8:
+            _prepare_hybrid(context, node, product)
+        return
+    if left.type == _INT16:
+        ensure_symmetric(left, right, output)
+    if output.type != _INT32:
+        for tensor in (left, right, output):
+            ensure_scale(tensor)
+    compute = exact_type(_bound(node, product))
+    for tensor in (left, right):
+        if not tensor.is_constant:
+            context.add_temporary(node, tensor.shape, compute)
+    context.add_temporary(node, output.shape, compute)
+    for _ in ("scratch", "spare"):
+        context.add_temporary(node, (max(_BLOCK, product.columns),), TensorType.FLOAT64)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    product: MatrixProduct = node.prepared
+    left, right = node.inputs
+    output = node.outputs[0]
+    if left.type != _FLOAT32:
+        return _bind_quantized(node, product)
+    if right.type == _INT8:
+        return _bind_hybrid(node, product)
+    return run_calls(product.calls(left.data, right.data, output.data))
+
+
+def _zero_points(node: Node) -> tuple[int, int]:
+    """What is subtracted from the two inputs; int32 sums are of the values as they are stored."""
+    if node.outputs[0].type == _INT32:
+        return 0, 0
+    return node.inputs[0].zero_point, node.inputs[1].zero_point
+
+
+def _bound(node: Node, product: MatrixProduct) -> float:
+    """A bound on the magnitude of the sums."""
+    widest = 1
+    for tensor, zero_point in zip(node.inputs, _zero_points(node)):
+        low, high = quantized_range(tensor.type)
+        widest *= max(high - zero_point, zero_point - low)
+    return float(widest * product.depth)
+
+
+def _column_scales(right: Tensor, columns: int) -> Array:
+    scales = np.empty(0, np.float32) if right.quantization is None else right.quantization.scales
+    ensure(
+        len(scales) in (1, columns),
+        f"{right} has {len(scales)} scales; it must have 1, or {columns}, one for each column of the product.",
+    )
+    return np.asarray(scales, np.float32)
+
+
+def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) -> tuple[Array, list[Call]]:
+    """An integer input as floats without its zero point, and the calls that make it so."""
+    tensor, zero_point = node.inputs[position], dtype.type(_zero_points(node)[position])
+    if target is None:
+        return node.cached(f"operand {position} {dtype}", lambda: tensor.data.astype(dtype) - zero_point), []
+    return target.data, [(partial(np.subtract, dtype=dtype), (tensor.data, zero_point, target.data))]
+
+
+def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
+    left, right = node.inputs
+    output = node.outputs[0]
+    *operands, sums, scratch, spare = node.temporaries
+    dtype = sums.dtype
+    program: list[Call] = []
+    arrays = []
+    for position, tensor in enumerate(node.inputs):
+        array, calls = _operand(node, position, None if tensor.is_constant else operands.pop(0), dtype)
+        arrays.append(array)
+        program += calls
+    program += product.calls(*arrays, sums.data)
+    if output.type == _INT32:
+        return run_calls([*program, (partial(np.copyto, casting="unsafe"), (output.data, sums.data))])
+    columns = product.columns
+    scales = left.scale * _column_scales(right, columns).astype(np.float64) / output.scale
+    requantizer = Requantizer(
+        np.broadcast_to(scales, (columns,)),
+        np.zeros(columns, np.int64),
+        _bound(node, product),
+        output.zero_point,
+        *quantized_range(output.type),
+        Rounding.WIDE if left.type == _INT16 else Rounding.DOUBLE,
+    )
+    rows, results = sums.data.reshape(-1, columns or 1), output.data.reshape(-1, columns or 1)
+    step = max(1, _BLOCK // max(columns, 1))
+    for start in range(0, len(rows), step):
+        block, target = rows[start : start + step], results[start : start + step]
+        program += requantizer.calls(block, target, scratch.data, spare.data)
+    return run_calls(program)
+
+
+def _prepare_hybrid(context: Context, node: Node, product: MatrixProduct) -> None:
+    left, right = node.inputs
+    _column_scales(right, product.columns)
+    rows = left.size // max(1, product.depth), product.depth
+    for _ in ("values", "quantized", "spare"):
+        context.add_temporary(node, rows, _FLOAT32)
+    if not right.is_constant:
+        context.add_temporary(node, right.shape, _FLOAT32)
+
+
+def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
+    left, right = node.inputs
+    output = node.outputs[0].data
+    values, quantized, spare, *arriving = (temporary.data for temporary in node.temporaries)
+    options = node.options(BatchMatMulOptions)
+    program: list[Call] = []
+    source = left.data
+    if options.adj_x:
+        source = values.reshape(*left.shape[:-2], left.shape[-1], left.shape[-2])
+        program.append((np.copyto, (source, left.data.swapaxes(-1, -2))))
+    quantize = quantize_asymmetric if options.asymmetric_quantize_inputs else quantize_symmetric
+    scales = np.empty(len(quantized), np.float32)
+    if source.size:
+        program.append((quantize, (source.reshape(quantized.shape), quantized, scales, spare)))
+    columns = _column_scales(right, product.columns)
+    if len(columns) == 1:
+        program.append((np.multiply, (scales, columns, scales)))
+    if arriving:
+        matrices = arriving[0]
+        program.append((np.copyto, (matrices, right.data)))
+    else:
+        matrices = node.cached("matrices", lambda: right.data.astype(np.float32))
+    program += replace(product, adj_x=False).calls(quantized.reshape(source.shape), matrices, output)
+    program.append((np.multiply, (output, scales.reshape(*source.shape[:-1], 1), output)))
+    if len(columns) > 1:
+        program.append((np.multiply, (output, columns, output)))
+    return run_calls(program)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

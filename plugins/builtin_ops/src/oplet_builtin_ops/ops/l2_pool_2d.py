@@ -1,0 +1,8 @@
+"""L2_POOL_2D: the root of the mean square of each window, of the values inside the map. Numerics: tflite/kernels/pooling.cc"""
+
+from __future__ import annotations
+
+from oplet import Registration
+from oplet_builtin_ops.pooling import bind_l2, prepare_l2
+
+REGISTRATION = Registration(prepare=prepare_l2, bind=bind_l2, pure=True)

@@ -1,0 +1,50 @@
+"""RFFT2D: the Fourier transform of real matrices, cut or padded with zeros to the transform's lengths.
+
+LiteRT computes in double precision. Numerics: tflite/kernels/rfft2d.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, lengths = node.inputs
+    ensure_type(source, TensorType.FLOAT32)
+    ensure_type(lengths, TensorType.INT32)
+    ensure(source.ndim >= 2, f"{source} must have at least 2 dimensions.")
+    ensure(lengths.shape == (2,), f"the lengths {lengths} must have shape [2].")
+    context.set_type(node.outputs[0], TensorType.COMPLEX64)
+    defer_or_resize(context, node, [lengths], _shapes)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+def _shapes(node: Node) -> list[Shape]:
+    height, width = read_ints(node.inputs[1])
+    for length in (height, width):
+        ensure(length > 0 and length & (length - 1) == 0, f"the transform's length {length} is not a power of two.")
+    return [(*node.inputs[0].shape[:-2], height, width // 2 + 1)]
+
+
+def _bind(node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    lengths = tuple(read_ints(node.inputs[1]))
+    used = source[..., : lengths[0], : lengths[1]]
+
+    def run() -> None:
+        output[...] = np.fft.rfft2(used.astype(np.float64), lengths)
+
+    def clear() -> None:
+        output.fill(0)
+
+    return run if used.size else clear
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,41 @@
+"""DYNAMIC_UPDATE_SLICE and its StableHLO twin: a tensor with a block of it replaced, at a place known when invoked.
+
+Numerics: tflite/kernels/dynamic_update_slice.cc
+"""
+
+from __future__ import annotations
+
+from oplet import Tensor, ensure
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_same_type
+
+__all__ = ["clamped_starts", "ensure_update_fits", "update_thunk"]
+
+
+def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
+    """Refuse an update that differs in type or rank, or is larger along some axis."""
+    ensure_same_type(operand, update)
+    ensure(
+        update.ndim == operand.ndim and all(m <= n for m, n in zip(update.shape, operand.shape)),
+        f"the update {update} must have the rank of {operand} and be no larger along any axis.",
+    )
+
+
+def clamped_starts(starts: list[int], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[int]:
+    """Where a block of the given sizes begins once it is moved to lie within the shape."""
+    return [max(0, min(start, dim - size)) for start, dim, size in zip(starts, shape, sizes)]
+
+
+def update_thunk(operand: Array, update: Array, starts: list[Array], output: Array) -> Thunk:
+    """The thunk that copies `operand` with `update` in it.
+
+    Args:
+        starts: integer arrays that hold, one after the other, where the block begins along each axis.
+    """
+    shape, sizes = operand.shape, update.shape
+
+    def run() -> None:
+        output[...] = operand
+        begins = clamped_starts([value for array in starts for value in array.ravel().tolist()], shape, sizes)
+        output[tuple(slice(begin, begin + size) for begin, size in zip(begins, sizes))] = update
+
+    return run
