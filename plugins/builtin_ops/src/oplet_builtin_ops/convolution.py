@@ -161,4 +161,5 @@ def plan_products(
 def filter_matrices(weights: Array, groups: int) -> Array:
     """Weights of shape (filters, ...) as one matrix per group, (groups, depth, filters of a group); a view."""
     filters = weights.shape[0]
-    return weights.reshape(groups, filters // groups, -1).transpose(0, 2, 1)
+    matrices: Array = weights.reshape(groups, filters // groups, -1).transpose(0, 2, 1)
+    return matrices

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.schema.enums import ActivationFunctionType
@@ -18,11 +16,9 @@ from oplet_builtin_ops.float_layer import FloatFinish
 from oplet_builtin_ops.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.program import Call, run_calls
 from oplet_builtin_ops.quantized_layer import exact_type, weight_data, weight_scales, widest_sum
+from oplet_builtin_ops.shapes import Array, Thunk
 
 __all__ = ["HybridLayer"]
-
-Array = NDArray[Any]
-Thunk = Callable[[], None]
 
 
 @dataclass

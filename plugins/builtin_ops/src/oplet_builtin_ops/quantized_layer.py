@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.fixed_point import activation_range, ensure_scale
 from oplet_builtin_ops.program import Call, run_calls
 from oplet_builtin_ops.requantize import Requantizer, Rounding
+from oplet_builtin_ops.shapes import Array, Thunk
 from oplet_builtin_ops.sparse import densify
 
 __all__ = [
@@ -33,8 +32,6 @@ __all__ = [
     "widest_sum",
 ]
 
-Array = NDArray[Any]
-Thunk = Callable[[], None]
 
 _LARGEST = {TensorType.INT8: 128, TensorType.UINT8: 255, TensorType.INT16: 32768, TensorType.INT4: 8, TensorType.INT2: 2}
 
@@ -60,12 +57,18 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     return np.asarray(scales, np.float32)
 
 
-def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: int, axis: int) -> Array:
-    """The real factor of each output channel: input scale * weight scale / output scale, in float64."""
-    scales = weight_scales(weights, channels, axis).astype(np.float64)
+def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: int, axis: int, *, narrow: bool) -> Array:
+    """The real factor of each output channel: input scale * weight scale / output scale, in float64.
+
+    Args:
+        narrow: whether LiteRT rounds the product of the first two to float32 here, as it does where a layer has one factor.
+    """
+    scales = weight_scales(weights, channels, axis)
     if len(scales) > 1:
         ensure_type(source, TensorType.INT8, TensorType.INT16)
-    return np.broadcast_to(ensure_scale(source) * scales / ensure_scale(output), (channels,))
+    kind = np.float32 if narrow else np.float64
+    products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
+    return np.broadcast_to(products / ensure_scale(output), (channels,))
 
 
 def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:

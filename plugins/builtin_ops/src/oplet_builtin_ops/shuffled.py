@@ -6,10 +6,7 @@ value less 128. Numerics: ShuffledFullyConnected in tflite/kernels/internal/refe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
@@ -17,10 +14,9 @@ from oplet_builtin_ops.fixed_point import activation_range
 from oplet_builtin_ops.program import Call, run_calls
 from oplet_builtin_ops.quantized_layer import channel_scales, ensure_bias, ensure_bias_scale
 from oplet_builtin_ops.requantize import Requantizer, Rounding
+from oplet_builtin_ops.shapes import Thunk
 
 __all__ = ["ShuffledLayer"]
-
-Array = NDArray[Any]
 
 
 class ShuffledLayer:
@@ -38,7 +34,7 @@ class ShuffledLayer:
         ensure(count in (1, 4), f"{source} has {count} rows; shuffled weights take 1 or 4.")
         ensure(units % 4 == 0 and depth % 16 == 0, f"the shape of the shuffled weights {weights} is not made of 4x16 blocks.")
         ensure_bias(node.optional_input(2), units, TensorType.INT32)
-        self.scales = channel_scales(source, weights, output, units, 0)
+        self.scales = channel_scales(source, weights, output, units, 0, narrow=True)
         ensure_bias_scale(source, weights, node.optional_input(2), output)
         # LiteRT keeps the shuffled input here; nothing reads it after the node.
         context.resize_tensor(workspace, (count, depth))
@@ -65,7 +61,7 @@ class ShuffledLayer:
             *requantizer.calls(products, output.data.reshape(products.shape), *(s.data for s in self.scratch)),
         ]
 
-    def thunk(self) -> Any:
+    def thunk(self) -> Thunk:
         """The thunk that computes the node."""
         inputs = [tensor for tensor in self.node.inputs[1:] if tensor is not None]
         if all(tensor.is_constant for tensor in inputs):

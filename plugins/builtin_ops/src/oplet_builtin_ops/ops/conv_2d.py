@@ -68,6 +68,8 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     if isinstance(node.prepared, Products):
         return _bind_float(node, node.prepared)
+    products: Products
+    layer: QuantizedLayer | HybridLayer
     products, layer = node.prepared
     if isinstance(layer, QuantizedLayer):
         return layer.thunk(lambda: _quantized_calls(node, products, layer))
@@ -116,7 +118,7 @@ def _plan_quantized(
             ensure_bias(bias, filters, TensorType.INT32, TensorType.INT64)
         else:
             ensure_bias(bias, filters, TensorType.INT32)
-    scales = channel_scales(source, weights, output, filters, 0)
+    scales = channel_scales(source, weights, output, filters, 0, narrow=source.type == TensorType.UINT8)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
     rounding, activation = rounding_of(source, bias), options.fused_activation_function

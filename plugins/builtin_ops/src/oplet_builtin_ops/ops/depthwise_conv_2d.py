@@ -101,7 +101,7 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
         if source.type == TensorType.INT16:
             ensure_symmetric(source, output)
         ensure_bias(bias, filters, TensorType.INT64 if source.type == TensorType.INT16 else TensorType.INT32)
-    scales = channel_scales(source, weights, output, filters, _CHANNELS)
+    scales = channel_scales(source, weights, output, filters, _CHANNELS, narrow=source.type == TensorType.UINT8)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
     rounding = rounding_of(source, bias)
@@ -122,7 +122,7 @@ def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Arr
     _, height, width, filters = node.inputs[1].shape
 
     def make() -> Array:
-        by_tap = rows.T.astype(dtype, order="C")
+        by_tap = np.asarray(rows.T, dtype, order="C")
         return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
 
     return node.cached(f"weights {dtype}", make) if node.inputs[1].is_constant else make()

@@ -137,12 +137,13 @@ def _layer(node: Node, count: int, options: FullyConnectedOptions) -> QuantizedL
         ensure_bias(bias, units, TensorType.INT32, TensorType.INT64)
     else:
         ensure_bias(bias, units, TensorType.INT32)
-    scales = channel_scales(source, weights, output, units, 0)
+    rounding = Rounding.WIDE if weights.type == TensorType.INT16 else Rounding.FLOAT
+    single = weights.quantization is not None and not weights.quantization.per_channel
+    scales = channel_scales(source, weights, output, units, 0, narrow=single and rounding is Rounding.WIDE)
     zero_point = 0
-    if weights.quantization is not None and not weights.quantization.per_channel:
+    if single:
         zero_point = weights.zero_point
         ensure_bias_scale(source, weights, bias, output)
-    rounding = Rounding.WIDE if weights.type == TensorType.INT16 else Rounding.FLOAT
     return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point)
 
 
@@ -178,11 +179,12 @@ def _arranged(node: Node, plan: Products | Streamed, layer: QuantizedLayer | Hyb
         return layer.rows()
     dtype: Any = np.float32 if layer.compute == TensorType.FLOAT32 else np.float64
 
-    def make() -> Array:
-        rows = layer.rows()
-        return rows.T.astype(dtype, order="C") if plan.windows.count >= _MANY_ROWS else rows.astype(dtype).T
+    many = plan.windows.count >= _MANY_ROWS
 
-    matrix = node.cached(f"matrix {dtype} {plan.windows.count >= _MANY_ROWS}", make) if layer.weights.is_constant else make()
+    def make() -> Array:
+        return np.asarray(layer.rows().T, dtype, order="C" if many else "F")
+
+    matrix = node.cached(f"matrix {dtype} {many}", make) if layer.weights.is_constant else make()
     return matrix[None]
 
 

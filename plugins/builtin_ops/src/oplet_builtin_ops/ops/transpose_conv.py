@@ -90,7 +90,7 @@ def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
             ensure_bias(bias, filters, TensorType.INT32, TensorType.INT64)
         else:
             ensure_bias(bias, filters, TensorType.INT32)
-    scales = channel_scales(source, weights, output, filters, 0)
+    scales = channel_scales(source, weights, output, filters, 0, narrow=source.type == TensorType.UINT8)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
     rounding = rounding_of(source, bias)
