@@ -6,7 +6,6 @@ import mmap
 import os
 import threading
 import weakref
-from pathlib import Path
 
 from oplet.errors import ModelError
 
@@ -21,11 +20,21 @@ class MappedFile:
         view: its bytes.
     """
 
-    __slots__ = ("__weakref__", "path", "view")
+    __slots__ = ("__weakref__", "_pages", "path", "view")
 
-    def __init__(self, path: Path, view: memoryview) -> None:
+    def __init__(self, path: str, pages: mmap.mmap) -> None:
         self.path = path
-        self.view = view
+        self.view = memoryview(pages)
+        self._pages = pages
+
+    def release_pages(self) -> None:
+        """Let go of the pages that were read so far; they come back when they are read again.
+
+        Reading a model's tables touches a few bytes near each constant, and a kernel with large pages then counts all of the
+        constants as this process's memory.
+        """
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._pages.madvise(mmap.MADV_DONTNEED)
 
 
 _open: weakref.WeakValueDictionary[tuple[int, int, int, int], MappedFile] = weakref.WeakValueDictionary()
@@ -38,9 +47,9 @@ def map_file(path: str | os.PathLike[str]) -> MappedFile:
     Raises:
         ModelError: the file cannot be opened or is empty.
     """
-    file_path = Path(os.fspath(path))
+    file_path = os.fspath(path)
     try:
-        with file_path.open("rb") as file:
+        with open(file_path, "rb") as file:
             status = os.fstat(file.fileno())
             key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
             with _lock:
@@ -50,8 +59,7 @@ def map_file(path: str | os.PathLike[str]) -> MappedFile:
                         raise ModelError(
                             f"Could not open '{path}'. The model allocation is null/empty: the file is empty (0 bytes)."
                         )
-                    view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-                    mapped = _open[key] = MappedFile(file_path, view)
+                    mapped = _open[key] = MappedFile(file_path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return mapped
     except OSError as error:
         raise ModelError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,12 +54,12 @@ class Model:
         >>> [code.builtin_code.name for code in model.root.operator_codes]  # doctest: +SKIP
     """
 
-    def __init__(self, root: tables.Model, data: memoryview | None = None, path: Path | None = None) -> None:
+    def __init__(self, root: tables.Model, data: memoryview | None = None, path: str | None = None) -> None:
         self.root = root
         self.path = path
-        self.name = str(path) if path is not None else "<bytes>"
+        self.name = path if path is not None else "<bytes>"
         self._data = memoryview(b"") if data is None else data
-        self._owner: Any = None  # keeps the mapping alive for as long as the model
+        self._mapped: MappedFile | None = None
         self._external: dict[int, MappedFile] = {}
 
     @classmethod
@@ -72,8 +71,8 @@ class Model:
         """
         mapped = map_file(path)
         root = _decode(mapped.view, f"'{path}'")
-        model = cls(root, mapped.view, Path(os.fspath(path)))
-        model._owner = mapped
+        model = cls(root, mapped.view, os.fspath(path))
+        model._mapped = mapped
         return model
 
     @classmethod
@@ -85,6 +84,11 @@ class Model:
         """
         view = memoryview(data).cast("B")
         return cls(_decode(view, "the model's bytes"), view)
+
+    def release_pages(self) -> None:
+        """Let go of the file's pages that were read so far; see `MappedFile.release_pages`."""
+        if self._mapped is not None:
+            self._mapped.release_pages()
 
     def to_bytes(self) -> bytes:
         """Encode the model; constants that lie outside the FlatBuffer are written into it."""
@@ -101,7 +105,9 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file."""
-        Path(os.fspath(path)).write_bytes(self.to_bytes())
+        data = self.to_bytes()  # before the file is touched: it may be the one that the constants are views of
+        with open(path, "wb") as file:
+            file.write(data)
 
     def buffer(self, index: int) -> Bytes | None:
         """The bytes of a buffer, as a read-only view; None if it holds nothing.
@@ -142,13 +148,13 @@ class Model:
             )
         return _view(mapped.view, found.offset, found.length)
 
-    def _beside(self, name: str) -> Path:
+    def _beside(self, name: str) -> str:
         """Where an external file lies; a model may name files of its own folder only."""
         if self.path is None:
             raise ModelError(f"The model keeps constants in the file '{name}'; open it by path, not as bytes.")
-        folder = self.path.parent.resolve()
-        target = (folder / name).resolve()
-        if not name or folder not in target.parents:
+        folder = os.path.dirname(os.path.realpath(self.path))
+        target = os.path.realpath(os.path.join(folder, name))
+        if not name or not target.startswith(os.path.join(folder, "")):
             raise ModelError(f"{self.name} refers to the external file '{name}', which is not inside its own folder.")
         return target
 

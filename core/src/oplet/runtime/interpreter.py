@@ -131,6 +131,7 @@ class Interpreter:
             profiler=profiler,
         )
         self._load_subgraphs()
+        self._model.release_pages()
         for delegate in experimental_delegates or ():
             self.modify_graph_with_delegate(delegate)
 
@@ -166,7 +167,8 @@ class Interpreter:
         if not subgraph.ready:
             nodes = [s.nodes[i] for s in self._subgraphs for i in s.execution_plan]
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
-            subgraph.allocate()
+            with np.errstate(all="ignore"):
+                subgraph.allocate()
 
     def invoke(self) -> None:
         """Run the model on the inputs that were set.
@@ -177,10 +179,12 @@ class Interpreter:
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
         """
         self._ensure_safe()
-        self._subgraphs[0].invoke()
+        self._invoke(0)
 
     def _invoke(self, subgraph_index: int) -> None:
-        self._subgraph(subgraph_index).invoke()
+        # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
+        with np.errstate(all="ignore"):
+            self._subgraph(subgraph_index).invoke()
 
     def reset_all_variables(self) -> None:
         """Set all variable tensors to zero."""
@@ -254,7 +258,8 @@ class Interpreter:
         flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)
         self._views = [alive for alive in self._views if alive() is not None]
         self._views.append(weakref.ref(flat))
-        return flat.reshape(data.shape)
+        view: NDArray[Any] = flat.reshape(data.shape)
+        return view
 
     def _safe_to_run(self) -> bool:
         """Whether no numpy view of a tensor is alive."""
