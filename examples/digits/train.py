@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -85,29 +86,42 @@ def convert(model: tf.keras.Model, sample: np.ndarray | None) -> bytes:
     return converter.convert()
 
 
-def accuracy(content: bytes, images: np.ndarray, labels: np.ndarray) -> float:
-    """The share of images that a converted model gets right."""
+def classifier(content: bytes) -> Callable[[np.ndarray], int]:
+    """A function from an image to the digit that a converted model sees in it."""
     interpreter = tf.lite.Interpreter(model_content=content)
     interpreter.allocate_tensors()
     source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
-    right = 0
-    for image, label in zip(images, labels):
+
+    def classify(image: np.ndarray) -> int:
         value = image[np.newaxis]
         if source["dtype"] is np.int8:
             scale, zero_point = source["quantization"]
             value = np.clip(np.round(value / scale) + zero_point, -128, 127).astype(np.int8)
         interpreter.set_tensor(source["index"], value)
         interpreter.invoke()
-        right += int(interpreter.get_tensor(result["index"]).argmax() == label)
-    return right / len(images)
+        return int(interpreter.get_tensor(result["index"]).argmax())
+
+    return classify
 
 
-def write_pictures(folder: Path, images: np.ndarray, labels: np.ndarray) -> None:
-    """One held-out digit of each kind as a picture, enlarged so that it can be seen."""
+def draw(image: np.ndarray) -> Image.Image:
+    """An image as a picture that is large enough to be seen."""
+    pixels = np.round(image[:, :, 0] * 255).astype(np.uint8)
+    return Image.fromarray(pixels).resize((PICTURE_SIZE, PICTURE_SIZE), Image.Resampling.BICUBIC)
+
+
+def shrink(picture: Image.Image) -> np.ndarray:
+    """The image that a picture of any size becomes for the model."""
+    pixels = np.asarray(picture.resize((8, 8), Image.Resampling.BOX), np.float32)
+    return (pixels / 255)[..., np.newaxis]
+
+
+def write_pictures(folder: Path, images: np.ndarray, labels: np.ndarray, models: list[Callable[[np.ndarray], int]]) -> None:
+    """A picture of each digit: the first held-out one that all models read right."""
     folder.mkdir(parents=True, exist_ok=True)
     for digit in range(10):
-        pixels = np.round(images[int(np.argmax(labels == digit)), :, :, 0] * 255).astype(np.uint8)
-        picture = Image.fromarray(pixels).resize((PICTURE_SIZE, PICTURE_SIZE), Image.Resampling.BICUBIC)
+        pictures = (draw(image) for image in images[labels == digit])
+        picture = next(p for p in pictures if all(model(shrink(p)) == digit for model in models))
         picture.save(folder / f"{digit}.png", optimize=True)
 
 
@@ -125,11 +139,14 @@ def main() -> None:
     print(f"accuracy on {len(test_x)} others: {model.evaluate(test_x, test_y, verbose=0)[1]:.3f}")
 
     out.mkdir(parents=True, exist_ok=True)
+    models = []
     for name, sample in (("digits_float32.tflite", None), ("digits_int8.tflite", train_x[:300])):
         content = convert(model, sample)
         (out / name).write_bytes(content)
-        print(f"{name}: {len(content)} bytes, accuracy {accuracy(content, test_x, test_y):.3f}")
-    write_pictures(out / "pictures", test_x, test_y)
+        models.append(classifier(content))
+        right = np.mean([models[-1](image) == label for image, label in zip(test_x, test_y)])
+        print(f"{name}: {len(content)} bytes, accuracy {right:.3f}")
+    write_pictures(out / "pictures", test_x, test_y, models)
     (out / "labels.txt").write_text("\n".join(LABELS) + "\n")
 
 

@@ -33,7 +33,7 @@ class Printer:
         self._console.print(Text(plain(text), style), soft_wrap=True)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; numbers stand to the right. Columns whose name ends in "#" hold numbers."""
+        """A table. Columns called "name#" hold numbers, which stand to the right."""
         if title:
             self.line()
             self.line(title, "bold")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["inspect"]
 
 _Description = dict[str, Any]
-_LONGEST_NAME = 60
+_LONGEST_NAME = 50
 
 
 def inspect(context: typer.Context, model: ModelFile, json: Json = False, p: PluginSwitches = None, debug: Debug = False) -> None:
@@ -98,7 +98,7 @@ def _quantization(quantization: _Description | None) -> str:
     if len(scales) == 1:
         shift = f"(q {-zero_points[0]:+d})".replace("+", "+ ").replace("-", "- ")
         return f"{scales[0]:.6g} * {shift if zero_points[0] else 'q'}"
-    return f"{len(scales)} scales, {min(scales):.4g} to {max(scales):.4g}, along dimension {quantization['quantized_dimension']}"
+    return f"{len(scales)} scales on axis {quantization['quantized_dimension']}"
 
 
 def _short(name: str) -> str:
