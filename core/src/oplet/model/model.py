@@ -105,9 +105,17 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file."""
-        data = self.to_bytes()  # before the file is touched: it may be the one that the constants are views of
-        with open(path, "wb") as file:
-            file.write(data)
+        # The file may be the one that the constants are views of, so it is replaced, not overwritten.
+        temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+        try:
+            with open(temporary, "wb") as file:
+                file.write(self.to_bytes())
+            os.replace(temporary, path)
+        except OSError as error:
+            raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
 
     def buffer(self, index: int) -> Bytes | None:
         """The bytes of a buffer, as a read-only view; None if it holds nothing.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from oplet.ops.context import Context, Node
-from oplet.schema.enums import BuiltinOperator
+from oplet.schema.enums import BuiltinOperator, TensorType
 
 __all__ = ["Provenance", "Registration"]
 
@@ -55,6 +55,9 @@ class Registration:
         user_data: anything the methods want to share; the registration's own, not a node's.
         pure: the outputs depend on nothing but the inputs, so that a node whose inputs are constant runs once, when
             the graph is prepared, and never again.
+        types: element types that its main inputs may have, for documentation and for builds that select by type; empty
+            where it takes any.
+        differences: where its answers differ from LiteRT's, in one sentence; "" where they do not.
         provenance: which package it came from; the resolver fills it in.
     """
 
@@ -70,6 +73,8 @@ class Registration:
     profiling_string: Callable[[Context, Node], str] | None = None
     user_data: Any = None
     pure: bool = False
+    types: tuple[TensorType, ...] = ()
+    differences: str = ""
     provenance: Provenance = Provenance()
 
     @property

@@ -252,7 +252,7 @@ class Interpreter:
     def _view(self, tensor_index: int) -> NDArray[Any]:
         data = self._readable(tensor_index, 0).data
         if data.dtype.hasobject or not data.size:
-            return data.view()
+            return data.view().reshape(data.shape)
         # numpy makes views hold the last array of the chain, not each other. This one ends at a memoryview, so that the
         # view handed out and all its slices hold `flat`, and its life tells whether one of them is left.
         flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)
