@@ -9,7 +9,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,7 +252,7 @@ class Interpreter:
     def _view(self, tensor_index: int) -> NDArray[Any]:
         data = self._readable(tensor_index, 0).data
         if data.dtype.hasobject or not data.size:
-            return data.view().reshape(data.shape)
+            return cast("NDArray[Any]", data.view())
         # numpy makes views hold the last array of the chain, not each other. This one ends at a memoryview, so that the
         # view handed out and all its slices hold `flat`, and its life tells whether one of them is left.
         flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)

@@ -41,7 +41,7 @@ class SignatureRunner:
         self._outputs: Mapping[str, int] = signatures[signature_key]["outputs"]
         self._subgraph_index = interpreter._subgraph_of(signature_key)
 
-    def __call__(self, **inputs: Any) -> dict[str, NDArray[Any]]:
+    def __call__(self, /, **inputs: Any) -> dict[str, NDArray[Any]]:
         """Run the signature.
 
         Args:
