@@ -3,7 +3,8 @@
 # usage: sh scripts/demo.sh [PICTURE]
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/venv.sh "${OPLET_VENV:-.venv}"
+venv=${OPLET_VENV:-.venv}
+. scripts/venv.sh
 install "./core[cli]" ./plugins/builtin_ops
 exec "$venv/bin/oplet" run examples/digits/digits_int8.tflite --input "${1:-examples/digits/pictures/7.png}" \
     --labels examples/digits/labels.txt --top 3

@@ -3,7 +3,8 @@
 # usage: sh scripts/test.sh [PYTEST ARGUMENTS]
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/venv.sh "${OPLET_VENV:-.venv-test}"
+venv=${OPLET_VENV:-.venv-test}
+. scripts/venv.sh
 install -r requirements-dev.txt
 bin=$venv/bin
 "$bin/ruff" check .

@@ -1,6 +1,5 @@
-# Sourced: make the virtual environment $1 if it is not there, and give `install`, which installs into it.
+# Sourced: make the virtual environment $venv if it is not there, and give `install`, which installs into it.
 # Debian keeps pip's bundle for new environments in a package of its own; without it the system's pip serves them.
-venv=$1
 python=${PYTHON:-python3}
 if [ ! -x "$venv/bin/python" ]; then
     "$python" -m venv "$venv" >/dev/null 2>&1 || { rm -rf "$venv"; "$python" -m venv --without-pip "$venv"; }
