@@ -48,6 +48,7 @@ def child(code: str, *arguments: str) -> list[float]:
 def make_model(path: Path, megabytes: int) -> None:
     """A chain of fully connected layers with `megabytes` of weights."""
     import numpy as np
+
     from oplet import ModelBuilder
     from oplet.schema.options import FullyConnectedOptions
 

@@ -9,6 +9,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from oplet import Interpreter, ModelBuilder, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, ReducerOptions

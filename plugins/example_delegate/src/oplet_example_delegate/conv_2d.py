@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from oplet import Node
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions

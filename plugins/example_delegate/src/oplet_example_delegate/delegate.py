@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from oplet import BuiltinOperator, Context, DelegateKernel, DelegateParams, Node, SimpleDelegate, TensorType
 from oplet.delegates.delegate import DelegateContext
-
 from oplet_example_delegate import conv_2d, mean
 
 #: The highest version of each operator whose features the code here knows: what a later one adds, it would ignore.
