@@ -23,7 +23,7 @@ from typing import Any
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import numpy as np
+import numpy as np  # noqa: E402  the variables above must be set before
 
 RUNNERS = ("oplet", "litert", "litert-xnnpack")
 
