@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate, DelegateKernel, DelegateParams, DelegateRegistry, SimpleDelegate
     from oplet.model.builder import ModelBuilder
     from oplet.model.model import Model
+    from oplet.ops.callee import Callee
     from oplet.ops.context import Context, Node, ensure, ensure_type
     from oplet.ops.registration import Registration
     from oplet.ops.resolver import MutableOpResolver, OpResolver
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Allocation": "oplet.ops.tensor",
     "BuiltinOperator": "oplet.schema.enums",
+    "Callee": "oplet.ops.callee",
     "Context": "oplet.ops.context",
     "Delegate": "oplet.delegates.delegate",
     "DelegateKernel": "oplet.delegates.delegate",
@@ -58,6 +60,7 @@ _HOMES = {
 __all__ = [
     "Allocation",
     "BuiltinOperator",
+    "Callee",
     "Context",
     "Delegate",
     "DelegateKernel",

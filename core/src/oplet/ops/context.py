@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from oplet.errors import CustomOptionsError, PrepareError
+from oplet.ops.callee import Callee
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, numpy_dtype
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.table import Table
@@ -153,6 +154,11 @@ class Node:
             self._cache[key] = make()
         return cast(Value, self._cache[key])
 
+    def forget(self) -> None:
+        """Drop everything made for running the node; it is called when the interpreter closes."""
+        self.prepared = None
+        self._cache.clear()
+
     def has_input(self, position: int) -> bool:
         """Whether the input at `position` is given (optional inputs may be left out)."""
         return position < len(self.inputs) and self.inputs[position] is not None
@@ -170,6 +176,8 @@ class Context:
 
     #: Threads that a kernel may use.
     num_threads: int = 1
+    #: How often a loop may go round before it is taken for endless.
+    max_while_iterations: int = 10_000_000
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`.
@@ -222,4 +230,21 @@ class Context:
     @property
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, temporaries included."""
+        raise NotImplementedError
+
+    def callee(self, index: int) -> Callee:
+        """Another subgraph of the model, for a node that calls it. Each has one `Callee`, shared by all its callers.
+
+        Raises:
+            EnsureError: the model has no such subgraph.
+        """
+        raise NotImplementedError
+
+    @property
+    def resources(self) -> dict[Any, Any]:
+        """State that outlives an invoke and is shared by all subgraphs of the interpreter: variables, tables.
+
+        The built-in ops keep resource variables and hash tables here, by their number. Other packages use keys of
+        their own, such as `("my_package", name)`.
+        """
         raise NotImplementedError

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from oplet.errors import LimitError
+from oplet.ops.context import Context, EnsureError
+
 if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.resolver import OpResolver
@@ -11,6 +14,9 @@ if TYPE_CHECKING:
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["Session"]
+
+#: Subgraphs that may call one another in a row. Python's own stack would bear about three times as many.
+_DEEPEST = 50
 
 
 class Session:
@@ -24,6 +30,7 @@ class Session:
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: takes an event per node run, or None.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
+        max_while_iterations: how often a loop may go round before it is taken for endless.
     """
 
     def __init__(
@@ -36,3 +43,26 @@ class Session:
         self.preserve_all_tensors = preserve_all_tensors
         self.profiler = profiler
         self.resources: dict[Any, Any] = {}
+        self.max_while_iterations = Context.max_while_iterations
+        self._active: list[Subgraph] = []
+
+    def enter(self, subgraph: Subgraph) -> None:
+        """Note that a subgraph is being prepared or run; every `enter` needs its `leave`.
+
+        Raises:
+            EnsureError: it is already: the subgraphs call each other in a circle.
+            LimitError: the calls are nested too deeply.
+        """
+        active = self._active
+        if subgraph in active:
+            chain = " -> ".join(map(str, [*active[active.index(subgraph) :], subgraph]))
+            raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
+        if len(active) == _DEEPEST:
+            raise LimitError(
+                f"{subgraph} is called at a depth of {_DEEPEST} subgraphs in {self.model.name}; no more are allowed."
+            )
+        active.append(subgraph)
+
+    def leave(self) -> None:
+        """Note that the subgraph entered last is done."""
+        self._active.pop()

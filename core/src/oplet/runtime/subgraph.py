@@ -11,17 +11,19 @@ import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError, StateError
-from oplet.ops.context import Context, EnsureError, Node
+from oplet.ops.callee import Callee
+from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
 from oplet.runtime import memory
+from oplet.runtime.calls import SubgraphCallee
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.profiler import Event
+from oplet.runtime.segment import Request, Segment, new_array
 from oplet.runtime.session import Session
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
@@ -34,37 +36,6 @@ Thunk = Callable[[], None]
 _LARGEST = 2**60
 
 
-class _Placed(NamedTuple):
-    """A tensor's place in a segment's arena, for telling whether it still holds its value."""
-
-    tensor: Tensor
-    offset: int
-    life: memory.Lifetime
-
-
-class _Segment:
-    """A run of the plan whose shapes are known together.
-
-    Attributes:
-        end: the position in the plan behind its last node.
-        nodes: the nodes that run (folded ones do not).
-        thunks: their bound forms.
-        dynamic: the tensors whose shapes the last node decides.
-        block: the arena.
-        placed: what lies where in it.
-    """
-
-    __slots__ = ("block", "dynamic", "end", "nodes", "placed", "thunks")
-
-    def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
-        self.end = end
-        self.nodes = nodes
-        self.dynamic = dynamic
-        self.thunks: list[Thunk] = []
-        self.block: NDArray[np.uint8] | None = None
-        self.placed: list[_Placed] = []
-
-
 class Subgraph(Context):
     """The tensors and nodes of one subgraph, and the state of running them.
 
@@ -75,6 +46,8 @@ class Subgraph(Context):
         execution_plan: indices of the nodes to run, in order.
         inputs: tensor indices that the caller feeds.
         outputs: tensor indices that the caller reads.
+        generation: a number that changes whenever the subgraph is resized or prepared: arrays seen before may be stale.
+        as_callee: the subgraph as nodes of other subgraphs see it.
     """
 
     def __init__(self, session: Session, index: int, table: tables.SubGraph) -> None:
@@ -87,9 +60,11 @@ class Subgraph(Context):
         self.execution_plan = list(range(len(self.nodes)))
         self.inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
         self.outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
+        self.as_callee = SubgraphCallee(self)
         self.ready = False
-        self._running = False
-        self._segments: list[_Segment] = []
+        self.generation = 0
+        self._preparing = False
+        self._segments: list[Segment] = []
         self._initialized: dict[Node, None] = {}  # in the order of their init
         self._last_use: dict[int, int] = {}
         # By node: the input arrays from which its outputs were computed while preparing.
@@ -102,18 +77,21 @@ class Subgraph(Context):
         return self._tensors
 
     @property
-    def subgraphs(self) -> Sequence[Subgraph]:
-        """All subgraphs of the model, for control flow."""
-        return self.session.subgraphs
+    def max_while_iterations(self) -> int:  # type: ignore[override]
+        return self.session.max_while_iterations
 
     @property
     def resources(self) -> dict[Any, Any]:
-        """State shared by all subgraphs: resource variables and hash tables."""
         return self.session.resources
+
+    def callee(self, index: int) -> Callee:
+        subgraphs = self.session.subgraphs
+        ensure(0 <= index < len(subgraphs), f"there is no subgraph {index} to call; the model has {len(subgraphs)}.")
+        return subgraphs[index].as_callee
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         wanted = _checked_shape(tensor, shape)
-        if self._running:
+        if not self._preparing:
             if tensor.shape != wanted or not tensor.has_data:
                 tensor.shape = wanted
                 tensor.data = self._new_array(tensor)
@@ -175,7 +153,20 @@ class Subgraph(Context):
         """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
         self.ready = False
         self._segments.clear()
-        self.free(list(self._initialized))
+        try:
+            self.free(list(self._initialized))
+        finally:
+            for node in self.nodes:
+                node.forget()
+
+    def release(self) -> None:
+        """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
+        self.ready = False
+        self.generation += 1
+        self._segments.clear()
+        for tensor in self._tensors:
+            if tensor.allocation in (Allocation.ARENA, Allocation.DYNAMIC):
+                tensor.data = None
 
     def free(self, nodes: Sequence[Node]) -> None:
         """Call `free` for those of the nodes that were initialized, once, in node order."""
@@ -194,16 +185,19 @@ class Subgraph(Context):
         if failure is not None:
             raise failure
 
-    def resize_input(self, index: int, shape: Shape) -> None:
-        """Give an input another shape; it takes an `allocate` before the next `invoke`."""
+    def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
+        """Give an input another shape, or also another type; it takes an `allocate` before the next `invoke`."""
         tensor = self._tensors[index]
         wanted = _checked_shape(tensor, shape)
         if tensor.is_constant:
             raise StateError(f"Attempting to resize a fixed-size tensor. {tensor} is a constant.")
-        if wanted != tensor.shape:
+        if wanted != tensor.shape or (type is not None and type is not tensor.type):
+            if type is not None:
+                self.set_type(tensor, type)
             tensor.shape = wanted
             tensor.data = None
             self.ready = False
+            self.generation += 1
 
     def allocate(self) -> None:
         """Prepare every node whose shapes are known, plan the arena, and bind the nodes.
@@ -214,12 +208,25 @@ class Subgraph(Context):
         """
         if self.ready:
             return
-        self._segments.clear()
-        self._running = False
-        self._find_last_uses()
-        self._extend(0)
+        self.session.enter(self)
+        try:
+            self.generation += 1
+            self._segments.clear()
+            self._find_last_uses()
+            self._extend(0)
+        finally:
+            self.session.leave()
         self.ready = True
         self.reset_variables()
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the shape of some tensor is known only while invoking. Valid once it is allocated."""
+        return bool(self._segments[0].dynamic)
+
+    def is_read(self, tensor: Tensor) -> bool:
+        """Whether a node of the plan or the caller reads the tensor. Valid once it is allocated."""
+        return tensor.index in self._last_use
 
     def reset_variables(self) -> None:
         """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does)."""
@@ -236,15 +243,22 @@ class Subgraph(Context):
         """
         if not self.ready:
             raise StateError("Invoke called on model that is not ready. Call allocate_tensors() first.")
+        self.session.enter(self)
+        try:
+            self._run_plan()
+        finally:
+            self.session.leave()
+
+    def bound(self) -> Thunk:
+        """What runs the subgraph; valid for this generation. Without dynamic tensors it is little more than a loop."""
+        return self.invoke if self.is_dynamic else partial(self._run, self._segments[0])
+
+    def _run_plan(self) -> None:
         segments = self._segments
         number = 0
         while number < len(segments):
             segment = segments[number]
-            self._running = True
-            try:
-                self._run(segment)
-            finally:
-                self._running = False
+            self._run(segment)
             number += 1
             if segment.end < len(self.execution_plan) and (
                 number == len(segments) or any(tensor.resized for tensor in segment.dynamic)
@@ -254,7 +268,7 @@ class Subgraph(Context):
                 for tensor in segment.dynamic:
                     tensor.resized = False
 
-    def _run(self, segment: _Segment) -> None:
+    def _run(self, segment: Segment) -> None:
         if self.session.profiler is not None:
             self._run_profiled(segment)
             return
@@ -265,7 +279,7 @@ class Subgraph(Context):
         except Exception as error:
             raise self._failure(segment, remaining, error) from error
 
-    def _run_profiled(self, segment: _Segment) -> None:
+    def _run_profiled(self, segment: Segment) -> None:
         profiler, clock = self.session.profiler, time.perf_counter
         remaining = iter(segment.thunks)
         nodes = iter(segment.nodes)
@@ -283,22 +297,14 @@ class Subgraph(Context):
         except Exception as error:
             raise self._failure(segment, remaining, error) from error
 
-    def _failure(self, segment: _Segment, remaining: Iterator[Thunk], error: Exception) -> OpletError:
+    def _failure(self, segment: Segment, remaining: Iterator[Thunk], error: Exception) -> OpletError:
         """The error of the node whose thunk the iterator handed out last."""
         node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
         return self._explained(InvokeError, node, error, "failed to invoke")
 
     def still_holds(self, tensor: Tensor) -> bool:
         """Whether an intermediate tensor's memory was not given to another after it was read last."""
-        for segment in self._segments:
-            for place in segment.placed:
-                if place.tensor is tensor:
-                    begin, end = place.offset, place.offset + place.life.nbytes
-                    return not any(
-                        other.life.first > place.life.last and other.offset < end and other.offset + other.life.nbytes > begin
-                        for other in segment.placed
-                    )
-        return True
+        return next((held for segment in self._segments if (held := segment.holds(tensor)) is not None), True)
 
     @property
     def arena_bytes(self) -> int:
@@ -321,7 +327,7 @@ class Subgraph(Context):
     def _extend(self, start: int) -> None:
         """Prepare, plan and bind from position `start` of the plan to the first node with a dynamic output."""
         nodes: list[Node] = []
-        requests: list[tuple[Tensor, memory.Lifetime]] = []
+        requests: list[Request] = []
         dynamic: list[Tensor] = []
         if start == 0:
             end = len(self.execution_plan)
@@ -346,7 +352,7 @@ class Subgraph(Context):
             dynamic = [tensor for tensor in node.outputs if tensor.is_dynamic]
             if dynamic:
                 break
-        segment = _Segment(position + 1 if self.execution_plan else 0, nodes, dynamic)
+        segment = Segment(position + 1 if self.execution_plan else 0, nodes, dynamic)
         self._place(segment, requests)
         for node in nodes:
             segment.thunks.append(self._bind(node))
@@ -359,10 +365,13 @@ class Subgraph(Context):
         node.temporaries = []
         registration = node.registration
         if registration is not None and registration.prepare is not None:
+            self._preparing = True
             try:
                 registration.prepare(self, node)
             except Exception as error:
                 raise self._explained(PrepareError, node, error, "failed to prepare") from error
+            finally:
+                self._preparing = False
 
     def _is_folded(self, node: Node) -> bool:
         """Whether the node ran while preparing, on the very arrays that its inputs still are."""
@@ -388,15 +397,12 @@ class Subgraph(Context):
         for tensor in (*node.outputs, *node.temporaries):
             if not tensor.is_dynamic:
                 tensor.data = self._new_array(tensor)
-        self._running = True
         try:
             self._bind(node)()
         except PrepareError:
             raise
         except Exception as error:
             raise self._explained(PrepareError, node, error, "failed to prepare") from error
-        finally:
-            self._running = False
         for tensor in node.outputs:
             tensor.data.flags.writeable = False
             tensor.allocation = Allocation.COMPUTED
@@ -417,7 +423,7 @@ class Subgraph(Context):
 
     # Memory --------------------------------------------------------------------------------------------------
 
-    def _request(self, requests: list[tuple[Tensor, memory.Lifetime]], tensor: Tensor, first: int, last: int) -> None:
+    def _request(self, requests: list[Request], tensor: Tensor, first: int, last: int) -> None:
         """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere."""
         if tensor.allocation is Allocation.ARENA and not tensor.dtype.hasobject and tensor.size:
             if self.session.preserve_all_tensors:
@@ -432,27 +438,24 @@ class Subgraph(Context):
         if not tensor.has_data or tensor.data.shape != tensor.shape or tensor.allocation is Allocation.ARENA:
             tensor.data = self._new_array(tensor)
 
-    def _place(self, segment: _Segment, requests: list[tuple[Tensor, memory.Lifetime]]) -> None:
+    def _place(self, segment: Segment, requests: list[Request]) -> None:
         placement = memory.plan([life for _, life in requests])
         try:
-            block = memory.allocate(placement.nbytes)
+            segment.place(requests, placement)
         except MemoryError:
             raise self._too_much(placement.nbytes, max(requests, key=lambda request: request[1].nbytes)[0]) from None
-        segment.block = block
-        for (tensor, life), offset in zip(requests, placement.offsets):
-            tensor.data = block[offset : offset + life.nbytes].view(tensor.dtype).reshape(tensor.shape)
-            segment.placed.append(_Placed(tensor, offset, life))
 
     def _new_array(self, tensor: Tensor) -> Array:
         try:
-            if tensor.dtype.hasobject:
-                return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
-            return memory.allocate(tensor.nbytes).view(tensor.dtype).reshape(tensor.shape)
+            return new_array(tensor)
         except (MemoryError, ValueError):
             raise self._too_much(tensor.nbytes, tensor) from None
 
     def _too_much(self, nbytes: int, tensor: Tensor) -> LimitError:
         return LimitError(f"There is no memory for {nbytes} bytes in {self.session.model.name}; the largest part is {tensor}.")
+
+    def __str__(self) -> str:
+        return str(self.as_callee)
 
     # Messages ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,62 @@
+"""Subgraphs as the nodes of other subgraphs see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from oplet.ops.callee import Callee
+from oplet.ops.context import Node, ensure
+from oplet.ops.tensor import Shape
+from oplet.schema.enums import BuiltinOperator, TensorType
+
+if TYPE_CHECKING:
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["SubgraphCallee"]
+
+
+class SubgraphCallee(Callee):
+    """A subgraph of the interpreter, called by a node."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        self.index = subgraph.index
+        self.name = subgraph.name
+        self.inputs = [subgraph.tensors[index] for index in subgraph.inputs]
+        self.outputs = [subgraph.tensors[index] for index in subgraph.outputs]
+        self.initialized = False
+
+    @property
+    def generation(self) -> int:
+        return self._subgraph.generation
+
+    @property
+    def is_dynamic(self) -> bool:
+        return self._subgraph.is_dynamic
+
+    @property
+    def is_pure(self) -> bool:
+        registrations = (self._subgraph.nodes[index].registration for index in self._subgraph.execution_plan)
+        return all(registration is not None and registration.pure for registration in registrations)
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [node for node in self._subgraph.nodes if node.op != BuiltinOperator.DELEGATE]
+
+    def reads(self, position: int) -> bool:
+        return self._subgraph.is_read(self.inputs[position])
+
+    def set_input(self, position: int, shape: Shape, type: TensorType) -> None:
+        tensor = self.inputs[position]
+        ensure(not tensor.is_constant, f"{self} has the constant {tensor} as input {position}, which nothing can be copied into.")
+        self._subgraph.resize_input(tensor.index, shape, type)
+
+    def prepare(self) -> None:
+        self._subgraph.allocate()
+
+    def bind(self) -> Callable[[], None]:
+        return self._subgraph.bound()
+
+    def release(self) -> None:
+        self._subgraph.release()

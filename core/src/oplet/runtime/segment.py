@@ -1,0 +1,83 @@
+"""A run of the plan whose shapes are known together, and the memory of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.ops.context import Node
+from oplet.ops.tensor import Array, Tensor
+from oplet.runtime import memory
+from oplet.schema.enums import TensorType
+
+__all__ = ["Placed", "Request", "Segment", "new_array"]
+
+#: A tensor that wants memory in the arena, and for how long.
+Request = tuple[Tensor, memory.Lifetime]
+
+
+class Placed(NamedTuple):
+    """A tensor's place in a segment's arena, for telling whether it still holds its value."""
+
+    tensor: Tensor
+    offset: int
+    life: memory.Lifetime
+
+
+class Segment:
+    """A run of the plan.
+
+    Attributes:
+        end: the position in the plan behind its last node.
+        nodes: the nodes that run (folded ones do not).
+        thunks: their bound forms.
+        dynamic: the tensors whose shapes the last node decides.
+        block: the arena.
+        placed: what lies where in it.
+    """
+
+    __slots__ = ("block", "dynamic", "end", "nodes", "placed", "thunks")
+
+    def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
+        self.end = end
+        self.nodes = nodes
+        self.dynamic = dynamic
+        self.thunks: list[Callable[[], None]] = []
+        self.block: NDArray[np.uint8] | None = None
+        self.placed: list[Placed] = []
+
+    def place(self, requests: list[Request], placement: memory.Placement) -> None:
+        """Make the arena and give each tensor its part of it.
+
+        Raises:
+            MemoryError: there is not that much.
+        """
+        block = self.block = memory.allocate(placement.nbytes)
+        for (tensor, life), offset in zip(requests, placement.offsets):
+            tensor.data = block[offset : offset + life.nbytes].view(tensor.dtype).reshape(tensor.shape)
+            self.placed.append(Placed(tensor, offset, life))
+
+    def holds(self, tensor: Tensor) -> bool | None:
+        """Whether the tensor's memory was not given to another after it was read last; None if it is not in here."""
+        for place in self.placed:
+            if place.tensor is tensor:
+                begin, end = place.offset, place.offset + place.life.nbytes
+                return not any(
+                    other.life.first > place.life.last and other.offset < end and other.offset + other.life.nbytes > begin
+                    for other in self.placed
+                )
+        return None
+
+
+def new_array(tensor: Tensor) -> Array:
+    """Memory of its own for a tensor.
+
+    Raises:
+        MemoryError: there is not that much; ValueError: no address space holds it.
+    """
+    if tensor.dtype.hasobject:
+        return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
+    return memory.allocate(tensor.nbytes).view(tensor.dtype).reshape(tensor.shape)
