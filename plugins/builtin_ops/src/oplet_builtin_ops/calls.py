@@ -1,0 +1,116 @@
+"""Nodes that call subgraphs: hand the inputs over, run, take the outputs back.
+
+Shapes: LiteRT's tflite/kernels/control_flow_common.h, if.cc and stablehlo_case.cc. A node whose subgraphs all give
+outputs of known and equal shapes has outputs of those shapes; otherwise the shapes are known when the subgraph ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Callee, Context, Tensor, ensure
+
+__all__ = ["Call", "copies", "prepare_branches", "prepare_callee", "set_inputs"]
+
+Array = NDArray[Any]
+Copies = list[tuple[Array, Array]]
+
+
+def prepare_callee(context: Context, index: int, role: str, inputs: Sequence[Tensor], outputs: int) -> Callee:
+    """Prepare a subgraph that the node calls, for the shapes and types of the tensors that it will be handed.
+
+    Args:
+        role: what messages call it: "condition", "then".
+        inputs: the node's tensors, in the order of the callee's inputs.
+        outputs: how many outputs the node takes from it.
+    """
+    callee = context.callee(index)
+    ensure(
+        len(callee.inputs) == len(inputs),
+        f"the {role} {callee} takes {len(callee.inputs)} inputs, the node hands it {len(inputs)}.",
+    )
+    ensure(
+        len(callee.outputs) == outputs,
+        f"the {role} {callee} gives {len(callee.outputs)} outputs, the node takes {outputs}.",
+    )
+    for position, tensor in enumerate(inputs):
+        ensure(tensor is not None, f"nothing is given for input {position} of the {role} {callee}.")
+    set_inputs(callee, inputs)
+    callee.prepare()
+    return callee
+
+
+def set_inputs(callee: Callee, inputs: Sequence[Tensor]) -> None:
+    """Give the callee's inputs the shapes and types of the caller's tensors."""
+    for position, tensor in enumerate(inputs):
+        callee.set_input(position, tensor.shape, tensor.type)
+
+
+def prepare_branches(context: Context, callees: Sequence[Callee], outputs: Sequence[Tensor]) -> bool:
+    """Set the shapes of a node's outputs, which one of several prepared subgraphs gives; return whether they are dynamic."""
+    for callee in callees:
+        for position, (given, output) in enumerate(zip(callee.outputs, outputs)):
+            ensure(
+                given.type is output.type,
+                f"output {position} is of type {output.type.name}, {callee} gives {given.type.name} there.",
+            )
+    first = callees[0]
+    dynamic = any(
+        callee.is_dynamic or any(a.shape != b.shape for a, b in zip(callee.outputs, first.outputs)) for callee in callees
+    )
+    for output, given in zip(outputs, first.outputs):
+        if dynamic:
+            context.set_dynamic(output)
+        else:
+            context.resize_tensor(output, given.shape)
+    return dynamic
+
+
+def copies(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> Copies:
+    """The pairs of arrays for copying tensors; a scalar and a vector of one element fit each other."""
+    return [(target.data, source.data.reshape(target.shape)) for target, source in zip(targets, sources)]
+
+
+class Call:
+    """A node's bound call of one subgraph: a thunk.
+
+    Args:
+        dynamic: whether the outputs' shapes are known only when the subgraph ran.
+    """
+
+    def __init__(
+        self, context: Context, callee: Callee, inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, dynamic: bool
+    ) -> None:
+        self._context = context
+        self._callee = callee
+        self._inputs = inputs
+        self._outputs = outputs
+        self._dynamic = dynamic
+        self._bind()
+
+    def _bind(self) -> None:
+        callee = self._callee
+        set_inputs(callee, self._inputs)  # another node may have prepared it for other shapes
+        callee.prepare()
+        self._generation = callee.generation
+        read = [position for position in range(len(self._inputs)) if callee.reads(position)]
+        self._before = copies([callee.inputs[i] for i in read], [self._inputs[i] for i in read])
+        self._run: Callable[[], None] = callee.bind()
+        self._after = [] if self._dynamic else copies(self._outputs, callee.outputs)
+
+    def __call__(self) -> None:
+        if self._callee.generation != self._generation:
+            self._bind()
+        for target, source in self._before:
+            np.copyto(target, source)
+        self._run()
+        for target, source in self._after:
+            np.copyto(target, source)
+        if self._dynamic:
+            for output, given in zip(self._outputs, self._callee.outputs):
+                self._context.resize_tensor(output, given.shape)
+                np.copyto(output.data, given.data)

@@ -1,0 +1,35 @@
+"""ASSIGN_VARIABLE: set a resource variable's type, shape and value. Behaviour: tflite/kernels/assign_variable.cc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from oplet import Context, Node, Registration
+from oplet_builtin_ops.resources import Variable, check_handle, find_or_make
+from oplet_builtin_ops.shapes import ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Check the handle."""
+    ensure_operands(node, 2, 0)
+    check_handle(node.inputs[0])
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk keeps the variable's array when the value fits it."""
+    handle, source = node.inputs[0].data, node.inputs[1]
+    type, value = source.type, source.data
+
+    def run() -> None:
+        variable = find_or_make(context, handle.item(), Variable())
+        if variable.value is None or variable.value.shape != value.shape or variable.type is not type:
+            variable.type, variable.value = type, np.array(value)
+        else:
+            np.copyto(variable.value, value)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -1,0 +1,17 @@
+"""CALL: run a subgraph. The format has it, LiteRT has no kernel of it; it works as STABLEHLO_COMPOSITE does there."""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration
+from oplet.schema.options import CallOptions
+from oplet_builtin_ops.calls import prepare_branches, prepare_callee
+from oplet_builtin_ops.ops.stablehlo_composite import bind
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Prepare the subgraph for the node's inputs."""
+    callee = prepare_callee(context, node.options(CallOptions).subgraph, "called", node.inputs, len(node.outputs))
+    node.prepared = callee, bool(node.outputs) and prepare_branches(context, [callee], node.outputs)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

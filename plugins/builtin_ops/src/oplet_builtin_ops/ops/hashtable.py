@@ -1,0 +1,39 @@
+"""HASHTABLE: the handle of a hash table, which it makes at first use. See `oplet_builtin_ops.resources`.
+
+Tables map INT64 to STRING or STRING to INT64, as in tflite/kernels/hashtable.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import HashtableOptions
+from oplet_builtin_ops.resources import HashTable, find_or_make
+from oplet_builtin_ops.shapes import ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Check the types; the handle is of shape [1]."""
+    ensure_operands(node, 0)
+    options = node.options(HashtableOptions)
+    ensure(
+        {options.key_dtype, options.value_dtype} == {TensorType.INT64, TensorType.STRING},
+        f"a table maps INT64 to STRING or STRING to INT64, not {options.key_dtype.name} to {options.value_dtype.name}.",
+    )
+    ensure_type(node.outputs[0], TensorType.RESOURCE)
+    context.resize_tensor(node.outputs[0], (1,))
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk writes the number and sees to it that the table exists."""
+    output, options = node.outputs[0].data, node.options(HashtableOptions)
+
+    def run() -> None:
+        output[0] = options.table_id
+        find_or_make(context, options.table_id, HashTable(options.key_dtype, options.value_dtype))
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

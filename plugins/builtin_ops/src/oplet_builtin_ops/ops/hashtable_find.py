@@ -1,0 +1,42 @@
+"""HASHTABLE_FIND: the values of keys, or a default value. Behaviour: tflite/kernels/hashtable_find.cc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet_builtin_ops.resources import HashTable, find, table_handle
+from oplet_builtin_ops.shapes import ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    """The output has the keys' shape."""
+    ensure_operands(node, 3)
+    handle, keys, default = node.inputs
+    output = node.outputs[0]
+    table_handle(handle)
+    ensure(default.type is output.type, f"the default value {default} and the output {output} differ in type.")
+    ensure(default.size >= 1, f"the default value {default} is empty.")
+    ensure(
+        (keys.type, output.type) in ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64)),
+        f"a table maps INT64 to STRING or STRING to INT64, not {keys} to {output}.",
+    )
+    context.resize_tensor(output, keys.shape)
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk looks one key up after the other."""
+    handle, keys, default = (tensor.data for tensor in node.inputs)
+    output = node.outputs[0].data.reshape(-1)
+
+    def run() -> None:
+        table = find(context, handle, HashTable)
+        table.check(node.inputs[1], node.outputs[0])
+        ensure(table.entries is not None, "hashtable need to be initialized before using: nothing was imported into it.")
+        entries, missing = table.entries or {}, default.flat[0]
+        output[:] = [entries.get(key, missing) for key in keys.ravel().tolist()]
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

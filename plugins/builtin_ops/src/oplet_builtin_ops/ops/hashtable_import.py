@@ -1,0 +1,37 @@
+"""HASHTABLE_IMPORT: fill a hash table, once; later imports change nothing. Behaviour: tflite/kernels/hashtable_import.cc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet_builtin_ops.resources import HashTable, find, table_handle
+from oplet_builtin_ops.shapes import ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Check the handle, and that there is a value for each key."""
+    ensure_operands(node, 3, 0)
+    handle, keys, values = node.inputs
+    table_handle(handle)
+    ensure(
+        (keys.type, values.type) in ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64)),
+        f"a table maps INT64 to STRING or STRING to INT64, not {keys} to {values}.",
+    )
+    ensure(keys.shape == values.shape, f"the keys {keys} and the values {values} differ in shape.")
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk keeps the first of equal keys."""
+    handle, keys, values = (tensor.data for tensor in node.inputs)
+
+    def run() -> None:
+        table = find(context, handle, HashTable)
+        table.check(node.inputs[1], node.inputs[2])
+        if table.entries is None:
+            table.entries = dict(zip(reversed(keys.ravel().tolist()), reversed(values.ravel().tolist())))
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -1,0 +1,65 @@
+"""HASHTABLE_LOOKUP: rows of a value tensor whose keys are looked up by binary search; zeros where a key is missing.
+
+Numerics: tflite/kernels/hashtable_lookup.cc. Keys that are not sorted or not unique give what the C library's bsearch finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Array, ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    """One row of output and one hit (0 or 1) for each key looked up."""
+    ensure_operands(node, 3, 2)
+    wanted, keys, values = node.inputs
+    output, hits = node.outputs
+    for tensor in (wanted, keys):
+        ensure_type(tensor, TensorType.INT32)
+        ensure(tensor.ndim == 1, f"{tensor} has {tensor.ndim} dimensions; keys are a vector.")
+    ensure(values.ndim >= 1, f"the values {values} have no rows.")
+    ensure(keys.shape[0] == values.shape[0], f"the keys {keys} are not as many as the rows of the values {values}.")
+    ensure(values.type is not TensorType.STRING or values.ndim == 1, f"the values {values} are strings and no vector.")
+    ensure_type(hits, TensorType.UINT8)
+    ensure(output.type is values.type, f"the output {output} and the values {values} differ in type.")
+    ensure(keys.size, f"the table is empty: the keys are {keys}.")
+    context.resize_tensor(output, wanted.shape + values.shape[1:])
+    context.resize_tensor(hits, wanted.shape)
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk searches all keys at once."""
+    wanted, keys, values = (tensor.data for tensor in node.inputs)
+    output, hits = (tensor.data for tensor in node.outputs)
+    missing = b"" if node.inputs[2].type is TensorType.STRING else 0
+
+    def run() -> None:
+        rows = _search(keys, wanted)
+        np.greater_equal(rows, 0, hits, casting="unsafe")
+        np.take(values, rows, 0, output, mode="clip")
+        output[rows < 0] = missing
+
+    return run
+
+
+def _search(keys: Array, wanted: Array) -> Array:
+    """For each wanted key the position where a binary search meets it first, or -1."""
+    low, high = np.zeros(wanted.shape, np.intp), np.full(wanted.shape, keys.size)
+    found = np.full(wanted.shape, -1)
+    while True:
+        searching = (low < high) & (found < 0)
+        if not searching.any():
+            return found
+        middle = (low + high) // 2
+        # The comparison is a difference of int32, which may wrap around.
+        order = wanted - keys.take(middle, mode="clip")
+        found[searching & (order == 0)] = middle[searching & (order == 0)]
+        high = np.where(searching & (order < 0), middle, high)
+        low = np.where(searching & (order > 0), middle + 1, low)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,30 @@
+"""HASHTABLE_SIZE: how many keys a hash table holds. Behaviour: tflite/kernels/hashtable_size.cc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet_builtin_ops.resources import HashTable, find, table_handle
+from oplet_builtin_ops.shapes import ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    """The output is of shape [1]."""
+    ensure_operands(node, 1)
+    table_handle(node.inputs[0])
+    ensure_type(node.outputs[0], TensorType.INT64)
+    context.resize_tensor(node.outputs[0], (1,))
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk counts 0 for a table that was not filled yet."""
+    handle, output = node.inputs[0].data, node.outputs[0].data
+
+    def run() -> None:
+        output[0] = len(find(context, handle, HashTable).entries or ())
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -1,0 +1,14 @@
+"""RANDOM_STANDARD_NORMAL: normally distributed floats, of mean 0 and deviation 1.
+
+Numerics: tflite/kernels/random_ops.cc, see `oplet_builtin_ops.philox`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from oplet import Registration
+from oplet_builtin_ops.philox import normal_floats
+from oplet_builtin_ops.randoms import bind_random, prepare_random
+
+REGISTRATION = Registration(prepare=prepare_random, bind=partial(bind_random, convert=normal_floats))

@@ -1,0 +1,48 @@
+"""READ_VARIABLE: a resource variable's value. Behaviour: tflite/kernels/read_variable.cc.
+
+The output has the shape that the model gives it, or, where that is a scalar (which may stand for an unknown shape), the
+shape of the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from oplet import Context, Node, Registration, ensure
+from oplet_builtin_ops.resources import Variable, check_handle, find
+from oplet_builtin_ops.shapes import ensure_operands
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Check the handle; the variable may not be there yet."""
+    ensure_operands(node, 1)
+    check_handle(node.inputs[0])
+    if node.cached("is scalar", lambda: not node.outputs[0].shape):
+        context.set_dynamic(node.outputs[0])
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk finds the variable anew each time: an assignment may have replaced its value."""
+    handle, output = node.inputs[0].data, node.outputs[0]
+    dynamic = output.is_dynamic
+
+    def run() -> None:
+        variable = find(context, handle, Variable)
+        value = variable.value
+        if value is None or variable.type is not output.type:
+            ensure(value is not None, f"the variable {handle.item()} is read before anything is assigned to it.")
+            ensure(False, f"the variable {handle.item()} is of type {variable.type.name}, it is read into {output}.")
+        elif dynamic:
+            context.resize_tensor(output, value.shape)
+            np.copyto(output.data, value)
+        else:
+            fits = value.size == output.size
+            ensure(fits, f"the variable {handle.item()} is of shape {list(value.shape)}, it is read into {output}.")
+            np.copyto(output.data, value.reshape(output.shape))
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -1,0 +1,29 @@
+"""STABLEHLO_COMPOSITE: an op that a compiler knows by name, run as the subgraph that defines it.
+
+Behaviour: tflite/kernels/stablehlo_composite.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from oplet import Context, Node, Registration, ensure
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet_builtin_ops.calls import Call, prepare_branches, prepare_callee
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Prepare the subgraph for the node's inputs."""
+    ensure(node.inputs, "STABLEHLO_COMPOSITE takes at least one input, this node has none.")
+    index = node.options(StableHLOCompositeOptions).decomposition_subgraph_index
+    callee = prepare_callee(context, index, "decomposition", node.inputs, len(node.outputs))
+    node.prepared = callee, prepare_branches(context, [callee], node.outputs)
+
+
+def bind(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk is the bound call."""
+    callee, dynamic = node.prepared
+    return Call(context, callee, node.inputs, node.outputs, dynamic=dynamic)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind)

@@ -1,0 +1,16 @@
+"""STABLEHLO_WHILE: run a body subgraph while a condition subgraph says so. LiteRT has no kernel of it; see WHILE."""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration
+from oplet.schema.stablehlo_options import StablehloWhileOptions
+from oplet_builtin_ops.loops import bind_loop, prepare_loop
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Prepare both subgraphs for the node's inputs."""
+    options = node.options(StablehloWhileOptions)
+    prepare_loop(context, node, options.cond_subgraph_index, options.body_subgraph_index)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind_loop)

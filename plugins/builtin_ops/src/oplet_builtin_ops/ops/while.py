@@ -1,0 +1,16 @@
+"""WHILE: run a body subgraph while a condition subgraph says so. See `oplet_builtin_ops.loops`."""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration
+from oplet.schema.options import WhileOptions
+from oplet_builtin_ops.loops import bind_loop, prepare_loop
+
+
+def prepare(context: Context, node: Node) -> None:
+    """Prepare both subgraphs for the node's inputs."""
+    options = node.options(WhileOptions)
+    prepare_loop(context, node, options.cond_subgraph_index, options.body_subgraph_index)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind_loop)

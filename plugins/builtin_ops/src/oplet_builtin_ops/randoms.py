@@ -1,0 +1,64 @@
+"""Nodes that draw random numbers: their seeds, shapes and streams.
+
+A node's stream starts anew when it is prepared and goes on from invoke to invoke, as in tflite/kernels/random_ops.cc.
+Without seeds it starts where the operating system's entropy says.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.options import RandomOptions
+from oplet_builtin_ops.philox import PhiloxRandom, Words
+from oplet_builtin_ops.shapes import ensure_operands, read_ints
+
+__all__ = ["bind_random", "prepare_random", "seeded"]
+
+
+def seeded(node: Node) -> PhiloxRandom:
+    """The start of the node's stream."""
+    options = node.options(RandomOptions)
+    if options.seed == 0 and options.seed2 == 0:
+        return PhiloxRandom(secrets.randbits(64), secrets.randbits(64))
+    return PhiloxRandom(options.seed, options.seed2)
+
+
+def prepare_random(context: Context, node: Node) -> None:
+    """Prepare a node whose only input is the shape of its output."""
+    ensure_operands(node, 1)
+    shape, output = node.inputs[0], node.outputs[0]
+    ensure_type(shape, TensorType.INT32)
+    ensure(shape.ndim == 1, f"{shape} is the output's shape; it must be a vector.")
+    ensure_type(output, TensorType.FLOAT32)
+    node.prepared = seeded(node)
+    if shape.is_constant:
+        context.resize_tensor(output, _shape(shape))
+    else:
+        context.set_dynamic(output)
+
+
+def _shape(tensor: Tensor) -> list[int]:
+    shape = read_ints(tensor)
+    ensure(all(dim >= 0 for dim in shape), f"{tensor} holds {shape}; a dimension must not be negative.")
+    return shape
+
+
+def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
+    """The thunk fills the output; what is left of the last block of four is not used."""
+    generator: PhiloxRandom = node.prepared
+    shape, output = node.inputs[0], node.outputs[0]
+    dynamic = output.is_dynamic
+
+    def run() -> None:
+        if dynamic:
+            context.resize_tensor(output, _shape(shape))
+        data = output.data
+        np.copyto(data, convert(generator.words(-(-data.size // 4)))[: data.size].reshape(data.shape))
+
+    return run

@@ -1,0 +1,99 @@
+"""What outlives an invoke without being a tensor: resource variables and hash tables.
+
+A tensor of type RESOURCE (or INT32) holds the number of one. Numbers: tflite/kernels/var_handle.cc counts the pairs of
+container and name in the order of the nodes, over all subgraphs; a hash table's number is its node's `table_id`. As in
+tflite/experimental/resource, both kinds share one space of numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+from oplet import Context, Tensor, TensorType, ensure, ensure_type
+
+__all__ = ["HashTable", "Variable", "check_handle", "find", "find_or_make", "table_handle", "variable_number"]
+
+
+class Variable:
+    """A resource variable: the value assigned last.
+
+    Attributes:
+        type: its type.
+        value: the value.
+    """
+
+    kind = "variable"
+
+    def __init__(self) -> None:
+        self.type = TensorType.FLOAT32
+        self.value: NDArray[Any] | None = None
+
+
+class HashTable:
+    """A hash table, which is filled once.
+
+    Attributes:
+        key_type: INT64 or STRING.
+        value_type: the other one.
+        entries: None until it is filled.
+    """
+
+    kind = "hash table"
+
+    def __init__(self, key_type: TensorType, value_type: TensorType) -> None:
+        self.key_type = key_type
+        self.value_type = value_type
+        self.entries: dict[Any, Any] | None = None
+
+    def check(self, keys: Tensor, values: Tensor) -> None:
+        """Refuse tensors of other types than the table's."""
+        ensure(
+            (keys.type, values.type) == (self.key_type, self.value_type),
+            f"the table maps {self.key_type.name} to {self.value_type.name}; it is used with the keys {keys} and the values {values}.",
+        )
+
+
+Resource = TypeVar("Resource", Variable, HashTable)
+
+
+def variable_number(context: Context, container: str, name: str) -> int:
+    """The number of a variable, a new one when it is named for the first time."""
+    numbers = context.resources.setdefault("variable numbers", {})
+    return int(numbers.setdefault((container, name), len(numbers)))
+
+
+def check_handle(tensor: Tensor) -> None:
+    """Refuse a tensor that cannot hold a variable's number."""
+    ensure_type(tensor, TensorType.RESOURCE, TensorType.INT32)
+    ensure(tensor.size == 1, f"{tensor} has {tensor.size} values; a handle is one.")
+
+
+def table_handle(tensor: Tensor) -> None:
+    """Refuse a tensor that cannot hold a hash table's number."""
+    ensure_type(tensor, TensorType.RESOURCE)
+    ensure(tensor.shape == (1,), f"{tensor} is of shape {list(tensor.shape)}; the handle of a table is of shape [1].")
+
+
+def find(context: Context, handle: NDArray[Any], kind: type[Resource]) -> Resource:
+    """The resource whose number a handle's array holds.
+
+    Raises:
+        EnsureError: there is none of that number and kind.
+    """
+    number = handle.item()
+    found = context.resources.get(number)
+    ensure(isinstance(found, kind), f"the handle holds {number!r}, there is no {kind.kind} of that number yet.")
+    return found  # type: ignore[return-value]
+
+
+def find_or_make(context: Context, number: int, made: Resource) -> Resource:
+    """The resource of that number, or `made` if there is none yet.
+
+    Raises:
+        EnsureError: the number is taken by the other kind.
+    """
+    found = context.resources.setdefault(number, made)
+    ensure(type(found) is type(made), f"the resource {number} is no {made.kind}, it is a {found.kind} already.")
+    return found  # type: ignore[no-any-return]
