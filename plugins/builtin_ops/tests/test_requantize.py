@@ -8,6 +8,7 @@ from oplet_builtin_ops.requantize import Requantizer, Rounding
 
 def run(requantizer: Requantizer, accumulators: np.ndarray, dtype: type) -> np.ndarray:
     output = np.empty(accumulators.shape, dtype)
+    accumulators = accumulators.copy()
     scratch, spare = np.empty(output.size), np.empty(output.size)
     for function, arguments in requantizer.calls(accumulators, output, scratch, spare):
         function(*arguments)
@@ -48,12 +49,30 @@ def test_every_block_equals_the_definition(rounding: Rounding, dtype: type, zero
 
 
 def test_the_fast_way_serves_usual_int8_layers() -> None:
-    assert Requantizer(np.array([0.0007, 0.9]), np.zeros(2, np.int64), 2.0**31 - 1, 0, -128, 127).fits(8)
+    assert Requantizer(np.array([0.0007, 0.9]), np.zeros(2, np.int64), 2.0**31 - 1, 0, -128, 127).fits(np.dtype(np.int8))
+
+
+@pytest.mark.parametrize("low", [-128, 3])
+@pytest.mark.parametrize("scale", [2.0**-13, 3 * 2.0**-17, 2.0**-20, 2.0**-14 * 1.1])
+def test_small_accumulators_may_have_tiny_scales(scale: float, low: int) -> None:
+    r = Requantizer(np.array([scale, 0.001]), np.array([-(2**19), 5]), 2.0**21 - 1, 3, low, 127)
+    accumulators = np.arange(-(2**20), 2**20, 17)[:, None] + np.zeros(2, np.float32)
+    assert r.fits(np.dtype(np.int8))
+    np.testing.assert_array_equal(run(r, accumulators, np.int8), by_definition(r, accumulators))
+
+
+@pytest.mark.parametrize("low", [-128, 3])
+def test_large_accumulators_may_cancel_against_large_offsets(low: int) -> None:
+    offset = -(2**26)
+    r = Requantizer(np.array([2.0**-12, 0.0003]), np.array([offset, offset + 1]), 2.0**27, 3, low, 127)
+    accumulators = np.arange(-(2**19), 2**19, 3)[:, None] - np.array([offset, offset], np.float64)
+    assert r.fits(np.dtype(np.int8))
+    np.testing.assert_array_equal(run(r, accumulators, np.int8), by_definition(r, accumulators))
 
 
 @pytest.mark.parametrize("scale", [2.0**-25, 2.0**-14 * 1.1])
-def test_tiny_scales_take_the_integer_way(scale: float) -> None:
+def test_large_accumulators_with_tiny_scales_take_the_integer_way(scale: float) -> None:
     r = Requantizer(np.array([scale]), np.array([17]), 2.0**30, 3, -128, 127)
     accumulators = np.arange(-(2**30), 2**30, 2**20 - 7)[:, None].astype(np.float64)
-    assert not r.fits(8)
+    assert not r.fits(np.dtype(np.int8))
     np.testing.assert_array_equal(run(r, accumulators, np.int8), by_definition(r, accumulators))
