@@ -5,10 +5,13 @@ Numerics: tflite/kernels/dynamic_update_slice.cc
 
 from __future__ import annotations
 
-from oplet import Tensor, ensure
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_same_type
+from collections.abc import Sequence
 
-__all__ = ["clamped_starts", "ensure_update_fits", "update_thunk"]
+from oplet import Tensor, ensure, ensure_type
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_same_type
+from oplet_builtin_ops.stablehlo import INTEGERS
+
+__all__ = ["clamped_starts", "ensure_scalar_starts", "ensure_update_fits", "update_thunk"]
 
 
 def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
@@ -18,6 +21,15 @@ def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
         update.ndim == operand.ndim and all(m <= n for m, n in zip(update.shape, operand.shape)),
         f"the update {update} must have the rank of {operand} and be no larger along any axis.",
     )
+
+
+def ensure_scalar_starts(operand: Tensor, starts: Sequence[Tensor]) -> None:
+    """Refuse start indices that are not one integer for each axis, all of one type, as StableHLO has them."""
+    ensure(len(starts) == operand.ndim, f"{operand} needs {operand.ndim} start indices, one for each axis, not {len(starts)}.")
+    for start in starts:
+        ensure_type(start, *INTEGERS)
+        ensure_same_type(starts[0], start)
+        ensure(start.size == 1, f"the start index {start} must be one value, not {start.size}.")
 
 
 def clamped_starts(starts: list[int], shape: tuple[int, ...], sizes: tuple[int, ...]) -> list[int]:

@@ -1,0 +1,12 @@
+"""STABLEHLO_ADD: the sum, value by value; of booleans, whether one is true.
+
+Numerics: tflite/kernels/stablehlo_elementwise.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.stablehlo_elementwise import ARITHMETIC, litert_binary
+
+REGISTRATION = litert_binary(np.add, *ARITHMETIC)

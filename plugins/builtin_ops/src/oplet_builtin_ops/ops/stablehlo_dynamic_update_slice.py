@@ -1,0 +1,26 @@
+"""STABLEHLO_DYNAMIC_UPDATE_SLICE: a tensor with a block of it replaced, at a place known when invoked."""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.slice_updates import ensure_scalar_starts, ensure_update_fits, update_thunk
+from oplet_builtin_ops.stablehlo import ensure_values
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, max(2, len(node.inputs)))
+    operand, update, *starts = node.inputs
+    ensure_values(operand)
+    ensure_same_type(operand, node.outputs[0])
+    ensure_scalar_starts(operand, starts)
+    ensure_update_fits(operand, update)
+    context.resize_tensor(node.outputs[0], operand.shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    operand, update, *starts = (tensor.data for tensor in node.inputs)
+    return update_thunk(operand, update, starts, node.outputs[0].data)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

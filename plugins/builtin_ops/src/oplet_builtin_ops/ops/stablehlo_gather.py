@@ -1,0 +1,83 @@
+"""STABLEHLO_GATHER: slices of a tensor, at places given by index vectors and moved to lie inside the tensor.
+
+Numerics: tflite/kernels/stablehlo_gather.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.schema.stablehlo_options import StablehloGatherOptions
+from oplet_builtin_ops.index_vectors import ensure_index_vectors, index_vectors
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.stablehlo import attribute, ensure_axes
+
+_REFUSED = (
+    TensorType.STRING,
+    TensorType.RESOURCE,
+    TensorType.VARIANT,
+    TensorType.INT4,
+    TensorType.UINT4,
+    TensorType.INT2,
+    TensorType.COMPLEX128,
+)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, indices = node.inputs
+    output = node.outputs[0]
+    ensure(source.type not in _REFUSED, f"{source} is of type {source.type.name}, which this op does not take.")
+    ensure_same_type(source, output)
+    options = node.options(StablehloGatherOptions)
+    sizes, mapped = attribute(options.slice_sizes), attribute(options.start_index_map)
+    collapsed, offsets = attribute(options.collapsed_slice_dims), attribute(options.offset_dims)
+    ensure(
+        len(sizes) == source.ndim and all(0 <= size <= dim for size, dim in zip(sizes, source.shape)),
+        f"slice_sizes {sizes} must be one size for each axis of {source}, none larger than the axis.",
+    )
+    ensure_axes("collapsed_slice_dims", collapsed, source.ndim)
+    ensure(all(sizes[axis] == 1 for axis in collapsed), f"slice_sizes {sizes} must be 1 along {collapsed}, which are collapsed.")
+    ensure_axes("start_index_map", mapped, source.ndim)
+    batch = ensure_index_vectors(indices, options.index_vector_dim, len(mapped))
+    kept = [axis for axis in range(source.ndim) if axis not in collapsed]
+    rank = len(batch) + len(kept)
+    ensure_axes("offset_dims", offsets, rank)
+    ensure(len(offsets) == len(kept), f"offset_dims {offsets} must name a place for each of the axes {kept} that are kept.")
+    batch_axes = [axis for axis in range(rank) if axis not in offsets]
+    # Slices fill the offset dimensions from the first to the last, in whatever order the options name them.
+    order = batch_axes + sorted(offsets)
+    shape = [0] * rank
+    for axis, size in zip(order, (*batch, *(sizes[axis] for axis in kept))):
+        shape[axis] = size
+    context.resize_tensor(output, shape)
+    node.prepared = sizes, mapped, collapsed, order
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    sizes, mapped, collapsed, order = node.prepared
+    source, indices = (tensor.data for tensor in node.inputs)
+    target = node.outputs[0].data.transpose(order)
+    room = [source.shape[axis] - sizes[axis] for axis in mapped]
+    # All slices that lie inside, as a view: first where they begin along the mapped axes, then the slices themselves.
+    strides = source.strides
+    slices = as_strided(
+        source,
+        (*(most + 1 for most in room), *sizes),
+        (*(strides[axis] for axis in mapped), *strides),
+        writeable=False,
+    )
+    slices = np.squeeze(slices, tuple(len(mapped) + axis for axis in collapsed))
+    vectors = index_vectors(indices, node.options(StablehloGatherOptions).index_vector_dim)
+    most = np.array(room, np.int64)
+
+    def run() -> None:
+        begins = np.clip(vectors, 0, most)
+        target[...] = slices[tuple(np.moveaxis(begins, -1, 0))]
+
+    return run if target.size else lambda: None
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,10 @@
+"""STABLEHLO_LOG: the natural logarithm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS
+from oplet_builtin_ops.stablehlo_elementwise import unary
+
+REGISTRATION = unary(np.log, *FLOATS, *COMPLEX)

@@ -1,0 +1,19 @@
+"""STABLEHLO_LOGISTIC: 1 / (1 + e to the power of minus x)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.shapes import Array
+from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS
+from oplet_builtin_ops.stablehlo_elementwise import in_single_precision, unary
+
+
+def _logistic(source: Array, target: Array) -> None:
+    np.negative(source, target)
+    np.exp(target, target)
+    np.add(target, target.dtype.type(1), target)
+    np.divide(target.dtype.type(1), target, target)
+
+
+REGISTRATION = unary(in_single_precision(_logistic), *FLOATS, *COMPLEX)

@@ -1,0 +1,23 @@
+"""STABLEHLO_MINIMUM: the smaller of two values.
+
+Numerics: tflite/kernels/stablehlo_elementwise.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.shapes import Array
+from oplet_builtin_ops.stablehlo_elementwise import ARITHMETIC, litert_binary
+
+
+def _minimum(a: Array, b: Array, target: Array) -> None:
+    if a.dtype.kind != "f":
+        np.minimum(a, b, target)
+        return
+    # LiteRT takes the second operand only if it is smaller: a NaN there is passed over.
+    np.copyto(target, a)
+    np.copyto(target, b, where=np.less(b, a))
+
+
+REGISTRATION = litert_binary(_minimum, *ARITHMETIC)

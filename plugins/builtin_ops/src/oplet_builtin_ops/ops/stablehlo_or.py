@@ -1,0 +1,9 @@
+"""STABLEHLO_OR: bitwise OR, value by value; of booleans, whether one is true."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.stablehlo_elementwise import LOGIC, binary
+
+REGISTRATION = binary(np.bitwise_or, *LOGIC)

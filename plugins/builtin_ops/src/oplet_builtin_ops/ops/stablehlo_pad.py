@@ -1,0 +1,44 @@
+"""STABLEHLO_PAD: padding at the edges, which crops if it is negative, and between the values.
+
+Numerics: tflite/kernels/stablehlo_pad.cc
+"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.schema.stablehlo_options import StablehloPadOptions
+from oplet_builtin_ops.interior_padding import AxisPadding, padding_calls
+from oplet_builtin_ops.program import run_calls
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.stablehlo import attribute
+
+_REFUSED = (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, value = node.inputs
+    output = node.outputs[0]
+    ensure(source.type not in _REFUSED, f"{source} is of type {source.type.name}, which cannot be padded.")
+    ensure_same_type(source, value)
+    ensure_same_type(source, output)
+    ensure(value.size == 1, f"the padding value {value} must be one value, not {value.size}.")
+    ensure(1 <= source.ndim <= 8, f"{source} must have 1 to 8 dimensions.")
+    options = node.options(StablehloPadOptions)
+    amounts = [attribute(v) for v in (options.edge_padding_low, options.edge_padding_high, options.interior_padding)]
+    for name, numbers in zip(("low", "high", "interior"), amounts):
+        ensure(len(numbers) == source.ndim, f"the {name} padding {numbers} must be {source.ndim} numbers, one for each axis.")
+    ensure(min(amounts[2]) >= 0, f"the interior padding {amounts[2]} must not be negative.")
+    axes = [AxisPadding(*numbers) for numbers in zip(source.shape, *amounts)]
+    shape = [axis.padded for axis in axes]
+    # LiteRT leaves nothing of a tensor that is cropped away along one axis.
+    context.resize_tensor(output, shape if min(shape) > 0 else [0] * len(shape))
+    node.prepared = axes
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, value = (tensor.data for tensor in node.inputs)
+    return run_calls(padding_calls(source, node.prepared, value, node.outputs[0].data))
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,17 @@
+"""STABLEHLO_RSQRT: one over the square root."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.shapes import Array
+from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS
+from oplet_builtin_ops.stablehlo_elementwise import in_single_precision, unary
+
+
+def _rsqrt(source: Array, target: Array) -> None:
+    np.sqrt(source, target)
+    np.divide(target.dtype.type(1), target, target)
+
+
+REGISTRATION = unary(in_single_precision(_rsqrt), *FLOATS, *COMPLEX)

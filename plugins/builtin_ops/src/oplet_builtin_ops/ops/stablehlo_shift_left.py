@@ -1,0 +1,29 @@
+"""STABLEHLO_SHIFT_LEFT: bits moved up, value by value; a shift by as many bits as there are, or more, leaves zero.
+
+Numerics: tflite/kernels/stablehlo_shift_left.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.stablehlo_elementwise import ensure_same_shape, quietly
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    values, amounts = node.inputs
+    ensure_type(values, TensorType.INT8, TensorType.INT16, TensorType.INT32)
+    ensure_same_type(values, amounts)
+    ensure_same_shape(values, amounts)
+    context.set_type(node.outputs[0], values.type)
+    context.resize_tensor(node.outputs[0], values.shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return quietly(np.left_shift, node.inputs[0].data, node.inputs[1].data, node.outputs[0].data)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

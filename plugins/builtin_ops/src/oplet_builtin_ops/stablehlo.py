@@ -1,0 +1,75 @@
+"""What the StableHLO operators share: types, attributes, shapes that only the model states.
+
+Semantics: https://github.com/openxla/stablehlo/blob/main/docs/spec.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from oplet import Tensor, TensorType, ensure
+from oplet_builtin_ops.shapes import Shape
+
+__all__ = [
+    "COMPLEX",
+    "FLOATS",
+    "HALVES",
+    "INTEGERS",
+    "SIGNED",
+    "UNSIGNED",
+    "VALUES",
+    "attribute",
+    "declared_shape",
+    "ensure_axes",
+    "ensure_not_quantized",
+    "ensure_values",
+]
+
+FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT64)
+HALVES = (TensorType.FLOAT16, TensorType.BFLOAT16)
+COMPLEX = (TensorType.COMPLEX64, TensorType.COMPLEX128)
+SIGNED = (TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+UNSIGNED = (TensorType.UINT8, TensorType.UINT16, TensorType.UINT32, TensorType.UINT64)
+INTEGERS = SIGNED + UNSIGNED
+#: Everything that has a value of a fixed size.
+VALUES = (*FLOATS, *COMPLEX, *INTEGERS, TensorType.BOOL)
+
+
+def attribute(vector: NDArray[Any] | None) -> list[int]:
+    """An attribute that is a vector of integers; an empty one may be left out of the file."""
+    return [] if vector is None else vector.tolist()
+
+
+def declared_shape(output: Tensor) -> Shape:
+    """The shape that the model gives an output: these operators say it nowhere else.
+
+    Raises:
+        EnsureError: a dimension is left open.
+    """
+    shape = tuple(output.shape_signature)
+    ensure(all(dim >= 0 for dim in shape), f"{output} must have a static shape in the model, not {list(shape)}.")
+    return shape
+
+
+def ensure_values(*tensors: Tensor) -> None:
+    """Refuse strings, resources, and values smaller than a byte."""
+    for tensor in tensors:
+        ensure(tensor.type in VALUES, f"{tensor} is of type {tensor.type.name}, which this op does not take.")
+
+
+def ensure_not_quantized(*tensors: Tensor) -> None:
+    """Refuse tensors with scales, which operators without a LiteRT kernel would have to ignore."""
+    for tensor in tensors:
+        scaled = tensor.quantization is not None and len(tensor.quantization.scales) > 0
+        ensure(not scaled, f"{tensor} is quantized, and this op computes with plain values only.")
+
+
+def ensure_axes(what: str, axes: Sequence[int], rank: int) -> None:
+    """Refuse axes that are outside 0 .. rank - 1, or that occur twice."""
+    ensure(
+        all(0 <= axis < rank for axis in axes) and len(set(axes)) == len(axes),
+        f"{what} is {list(axes)}; these must be different axes from 0 to {rank - 1}.",
+    )
