@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Tensor, ensure
+from oplet import Context, Node, Tensor, TensorType, ensure
 
 __all__ = [
     "Array",
@@ -18,6 +18,7 @@ __all__ = [
     "defer_or_resize",
     "defer_or_run",
     "ensure_operands",
+    "ensure_plain",
     "ensure_same_quantization",
     "ensure_same_type",
     "read_int",
@@ -33,6 +34,12 @@ Thunk = Callable[[], None]
 #: The shapes of a node's outputs, from the values that its inputs have now.
 Shapes = Callable[[Node], Sequence[Shape]]
 
+#: Types whose values are not 1, 2, 4 or 8 bytes long; ops that only move bytes take all others.
+_NOT_PLAIN = {
+    TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT, TensorType.COMPLEX128,
+    TensorType.INT4, TensorType.INT2, TensorType.UINT4,
+}  # fmt: skip
+
 
 def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:
     """Refuse the node unless it has `inputs` inputs, at most `optional` more, and `outputs` outputs."""
@@ -47,6 +54,14 @@ def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int 
 def ensure_same_type(a: Tensor, b: Tensor) -> None:
     """Refuse the node unless both tensors hold the same type."""
     ensure(a.type == b.type, f"{a} and {b} must have the same type.")
+
+
+def ensure_plain(tensor: Tensor, *, strings: bool = False) -> None:
+    """Refuse the node unless the tensor's values are 1, 2, 4 or 8 bytes long, or strings where the op takes them."""
+    ensure(
+        tensor.type not in _NOT_PLAIN or (strings and tensor.type == TensorType.STRING),
+        f"{tensor} is of type {tensor.type.name}, whose values this op does not move.",
+    )
 
 
 def take_type(output: Tensor, source: Tensor) -> None:

@@ -13,15 +13,13 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType
 from oplet_builtin_ops.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.program import convert
-from oplet_builtin_ops.reduction import bind_reduction, kept_shape, prepare_reduction, reduced_axes
+from oplet_builtin_ops.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
 from oplet_builtin_ops.shapes import Thunk
-
-_QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 
 def prepare(context: Context, node: Node) -> None:
-    prepare_reduction(context, node, TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *_QUANTIZED)
-    if node.inputs[0].type in _QUANTIZED:
+    prepare_reduction(context, node, TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *QUANTIZED)
+    if node.inputs[0].type in QUANTIZED:
         ensure_scale(node.inputs[0])
         ensure_scale(node.outputs[0])
 
@@ -30,17 +28,7 @@ def _bind_float(node: Node) -> Thunk:
     source, axes = node.inputs[0].data, reduced_axes(node)
     output = node.outputs[0].data.reshape(kept_shape(node))
     count = np.array(prod(source.shape[axis] for axis in axes), np.float32)
-    if axes and axes == tuple(range(axes[0], axes[-1] + 1)):
-        # Neighbouring axes are one axis of a matrix, or of a stack of them, whose columns BLAS adds up.
-        before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
-        ones = np.ones((1, int(count)), np.float32)
-        stack = source.reshape(before, ones.shape[1], after)
-        if after == 1:
-            add = partial(np.matmul, stack.reshape(before, -1), ones[0], output.reshape(before))
-        else:
-            add = partial(np.matmul, ones, stack, output.reshape(before, 1, after))
-    else:
-        add = partial(np.add.reduce, source, axes, None, output, True)
+    add = summing(source, axes, output)
 
     def run() -> None:
         add()
@@ -88,7 +76,7 @@ def _bind(node: Node) -> Thunk:
         return partial(output.data.fill, np.nan if source.type == TensorType.FLOAT32 else 0)
     if source.type == TensorType.FLOAT32:
         return _bind_float(node)
-    return _bind_quantized(node) if source.type in _QUANTIZED else _bind_integer(node)
+    return _bind_quantized(node) if source.type in QUANTIZED else _bind_integer(node)
 
 
 def bind(context: Context, node: Node) -> Thunk:

@@ -1,0 +1,11 @@
+"""BATCH_TO_SPACE_ND: batches become pixels that lie a block apart; the inverse of SPACE_TO_BATCH_ND.
+
+Numerics: tflite/kernels/internal/reference/batch_to_space_nd.h
+"""
+
+from __future__ import annotations
+
+from oplet import Registration
+from oplet_builtin_ops.batch_blocks import bind_batch_to_space, prepare_batch_to_space
+
+REGISTRATION = Registration(prepare=prepare_batch_to_space, bind=bind_batch_to_space, pure=True)

@@ -1,0 +1,40 @@
+"""BROADCAST_ARGS: the shape in which two shapes meet. Numerics: tflite/kernels/internal/reference/broadcast_args.h"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    for shape in node.inputs:
+        ensure_type(shape, TensorType.INT32, TensorType.INT64)
+        ensure_same_type(shape, node.outputs[0])
+        ensure(shape.ndim == 1, f"{shape} must be a vector, a shape.")
+    context.resize_tensor(node.outputs[0], (max(shape.size for shape in node.inputs),))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    output = node.outputs[0].data
+    shapes = [shape.data for shape in node.inputs]
+    # The shorter shape gets ones in front.
+    padded = np.ones((2, output.size), output.dtype)
+    tails = [row[output.size - shape.size :] for row, shape in zip(padded, shapes)]
+    first, second = padded
+
+    def run() -> None:
+        for tail, shape in zip(tails, shapes):
+            tail[...] = shape
+        ensure(
+            ((first == second) | (first == 1) | (second == 1)).all(),
+            f"the shapes {shapes[0].tolist()} and {shapes[1].tolist()} do not broadcast together.",
+        )
+        output[...] = np.where(first == 1, second, first)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,49 @@
+"""BROADCAST_TO: the input in a larger shape, its axes of length 1 repeated. Numerics: tflite/kernels/broadcast_to.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import (
+    Shape,
+    Thunk,
+    copier,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_plain,
+    ensure_same_type,
+    read_ints,
+)
+
+
+def _shapes(node: Node) -> list[Shape]:
+    source, wanted = node.inputs[0], tuple(read_ints(node.inputs[1]))
+    fits = source.ndim <= len(wanted) and all(
+        dim in (1, into) for dim, into in zip(source.shape, wanted[len(wanted) - source.ndim :])
+    )
+    ensure(fits, f"Output shape must be broadcastable from input shape: {source} does not broadcast to {list(wanted)}.")
+    return [wanted]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, shape = node.inputs
+    ensure_type(shape, TensorType.INT32, TensorType.INT64)
+    ensure_same_type(source, node.outputs[0])
+    ensure_plain(source)
+    ensure(shape.ndim == 1, f"{shape} must be a vector, the shape to broadcast to.")
+    defer_or_resize(context, node, [shape], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    output = node.outputs[0].data
+    return copier(output, np.broadcast_to(node.inputs[0].data, output.shape))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,48 @@
+"""CUMSUM: running sums along an axis, from either end, with or without the value at the place itself.
+
+Numerics: tflite/kernels/cumsum.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import CumsumOptions
+from oplet_builtin_ops.shapes import Thunk, along, ensure_operands, ensure_same_type, read_int, resolve_axis
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, axis = node.inputs
+    ensure_type(source, TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
+    ensure_type(axis, TensorType.INT32)
+    ensure_same_type(source, node.outputs[0])
+    ensure(axis.size == 1, f"{axis} must hold exactly one value, not {axis.size}.")
+    ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
+    context.resize_tensor(node.outputs[0], source.shape)
+
+
+def _bind(node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    options = node.options(CumsumOptions)
+    axis = resolve_axis(read_int(node.inputs[1]), source.ndim)
+    if options.reverse:
+        backwards = along(axis, slice(None, None, -1))
+        source, output = source[backwards], output[backwards]
+    start = output[along(axis, slice(0, 1))]
+    if options.exclusive:
+        source, output = source[along(axis, slice(0, -1))], output[along(axis, slice(1, None))]
+
+    def run() -> None:
+        start.fill(0)
+        np.add.accumulate(source, axis, output.dtype, output)
+
+    return run
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return _bind(node) if node.inputs[1].is_constant else lambda: _bind(node)()
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,49 @@
+"""FILL: one value in a given shape. Numerics: tflite/kernels/fill.cc"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shapes import (
+    Shape,
+    Thunk,
+    copier,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_plain,
+    ensure_same_quantization,
+    read_ints,
+)
+
+
+def _shapes(node: Node) -> list[Shape]:
+    dims = read_ints(node.inputs[0])
+    ensure(all(dim >= 0 for dim in dims), f"Fill dimensions must be >= 0, they are {dims}.")
+    return [tuple(dims)]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    dims, value = node.inputs
+    output = node.outputs[0]
+    ensure_type(dims, TensorType.INT32, TensorType.INT64)
+    ensure(dims.ndim == 1, f"{dims} must be a vector, the output's shape.")
+    ensure(value.ndim == 0, f"{value} must be a scalar.")
+    ensure_plain(value, strings=True)
+    context.set_type(output, value.type)
+    ensure_same_quantization(value, output)
+    if value.type == TensorType.INT16:
+        ensure_zero_point_is_zero(value)
+    defer_or_resize(context, node, [dims], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    return copier(node.outputs[0].data, node.inputs[1].data)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

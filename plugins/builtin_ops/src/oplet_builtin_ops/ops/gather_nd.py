@@ -1,0 +1,48 @@
+"""GATHER_ND: slices picked by positions in the first axes. Numerics: tflite/kernels/gather_nd.cc"""
+
+from __future__ import annotations
+
+from math import prod
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.positions import row_positions
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
+
+_TYPES = (
+    TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
+    TensorType.INT32, TensorType.INT64, TensorType.STRING, TensorType.BOOL,
+)  # fmt: skip
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, indices = node.inputs
+    ensure_type(source, *_TYPES)
+    ensure_type(indices, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+    ensure(source.ndim >= 1 and indices.ndim >= 1, f"{source} and {indices} must both have at least one dimension.")
+    depth = indices.shape[-1]
+    ensure(depth <= source.ndim, f"{indices} holds positions of {depth} axes, {source} has only {source.ndim}.")
+    ensure(source.size > 0 or indices.size == 0, f"{source} is empty, so that {indices} can pick nothing from it.")
+    context.set_type(node.outputs[0], source.type)
+    context.resize_tensor(node.outputs[0], indices.shape[:-1] + source.shape[depth:])
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, indices, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
+    depth = indices.shape[-1]
+    slice_size, count = prod(source.shape[depth:]), prod(indices.shape[:-1])
+    rows = source.reshape(prod(source.shape[:depth]), slice_size)
+    target, vectors = output.reshape(count, slice_size), indices.reshape(count, depth)
+    if not output.size:
+        return lambda: None
+    known = row_positions(vectors, source.shape) if node.inputs[1].is_constant else None
+
+    def run() -> None:
+        picks = row_positions(vectors, source.shape) if known is None else known
+        # Positions are in range by now; "clip" is the mode in which take writes straight into its target.
+        rows.take(picks, 0, target, "clip")
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,91 @@
+"""MIRROR_PAD: a border that repeats the values inside backwards, with the outermost (SYMMETRIC) or without it (REFLECT).
+
+Numerics: tflite/kernels/mirror_pad.cc
+"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.enums import MirrorPadMode
+from oplet.schema.options import MirrorPadOptions
+from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shapes import (
+    Array,
+    Shape,
+    Thunk,
+    along,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_plain,
+    ensure_same_quantization,
+    ensure_same_type,
+    read_ints,
+)
+
+
+def _omitted(node: Node) -> int:
+    """How many of the outermost values the border leaves out."""
+    mode = node.options(MirrorPadOptions).mode
+    ensure(mode in (MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC), f"mode is {mode!r}; it must be REFLECT or SYMMETRIC.")
+    return 1 if mode == MirrorPadMode.REFLECT else 0
+
+
+def _pairs(node: Node) -> list[tuple[int, int]]:
+    values = read_ints(node.inputs[1])
+    return list(zip(values[::2], values[1::2]))
+
+
+def _shapes(node: Node) -> list[Shape]:
+    shape, pairs, omitted = node.inputs[0].shape, _pairs(node), _omitted(node)
+    for axis, (dim, pair) in enumerate(zip(shape, pairs)):
+        ensure(
+            min(pair) >= 0 and max(pair) <= dim - omitted,
+            f"the paddings {list(pair)} of axis {axis} must be 0 to {dim - omitted}: {node.inputs[0]} has no more to mirror.",
+        )
+    return [tuple(before + dim + after for dim, (before, after) in zip(shape, pairs))]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, paddings = node.inputs
+    output = node.outputs[0]
+    ensure_same_type(source, output)
+    ensure_plain(source)
+    ensure_type(paddings, TensorType.INT32, TensorType.INT64)
+    ensure(paddings.shape == (source.ndim, 2), f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}.")
+    if source.type in (TensorType.UINT8, TensorType.INT8, TensorType.INT16):
+        ensure_same_quantization(source, output)
+    if source.type == TensorType.INT16:
+        ensure_zero_point_is_zero(source, output)
+    _omitted(node)
+    defer_or_resize(context, node, [paddings], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    source, output, pairs, omitted = node.inputs[0].data, node.outputs[0].data, _pairs(node), _omitted(node)
+    # First the middle, then axis by axis the borders, each from what is there by then.
+    middle = tuple(slice(before, before + dim) for (before, _), dim in zip(pairs, source.shape))
+    copies: list[tuple[Array, Array]] = [(output[middle], source)]
+    for axis, ((before, after), dim) in enumerate(zip(pairs, source.shape)):
+        band = output[along(axis, slice(None), *middle[axis + 1 :])]
+        end = before + dim
+        front, first = slice(0, before), before + omitted
+        back, last = slice(end, end + after), end - omitted
+        backwards = along(axis, slice(None, None, -1))
+        copies.append((band[along(axis, front)], band[along(axis, slice(first, first + before))][backwards]))
+        copies.append((band[along(axis, back)], band[along(axis, slice(last - after, last))][backwards]))
+    copies = [(target, values) for target, values in copies if target.size]
+
+    def run() -> None:
+        for target, values in copies:
+            target[...] = values
+
+    return run
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

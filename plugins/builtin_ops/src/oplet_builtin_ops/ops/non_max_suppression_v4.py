@@ -1,0 +1,11 @@
+"""NON_MAX_SUPPRESSION_V4: boxes chosen by score, without those that overlap a better one.
+
+Numerics: tflite/kernels/internal/reference/non_max_suppression.h
+"""
+
+from __future__ import annotations
+
+from oplet import Registration
+from oplet_builtin_ops.suppression import bind_suppression, prepare_suppression
+
+REGISTRATION = Registration(prepare=prepare_suppression, bind=bind_suppression, pure=True)

@@ -1,0 +1,62 @@
+"""ONE_HOT: a new axis, "on" where its position is the index and "off" elsewhere. Numerics: tflite/kernels/one_hot.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import OneHotOptions
+from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
+
+_INDICES = (TensorType.INT32, TensorType.INT64)
+_TYPES = (TensorType.FLOAT32, *_INDICES, TensorType.INT8, TensorType.UINT8, TensorType.BOOL)
+
+
+def _axis(node: Node) -> int:
+    axis, rank = node.options(OneHotOptions).axis, node.inputs[0].ndim + 1
+    ensure(-1 <= axis < rank, f"axis is {axis}; it must be -1 or one of the output's {rank} axes.")
+    return rank - 1 if axis == -1 else axis
+
+
+def _shapes(node: Node) -> list[Shape]:
+    shape, axis, depth = node.inputs[0].shape, _axis(node), read_int(node.inputs[1])
+    ensure(depth >= 0, f"the depth is {depth} and must not be negative.")
+    return [(*shape[:axis], depth, *shape[axis:])]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 4)
+    indices, depth, on, off = node.inputs
+    ensure_type(on, *_TYPES)
+    ensure_type(off, on.type)
+    ensure_type(indices, *_INDICES)
+    ensure_type(depth, *_INDICES)
+    for tensor in (depth, on, off):
+        ensure(tensor.size == 1, f"{tensor} must hold exactly one value, not {tensor.size}.")
+    _axis(node)
+    context.set_type(node.outputs[0], on.type)
+    defer_or_resize(context, node, [depth], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    indices, _, on, off = (tensor.data for tensor in node.inputs)
+    on, off = on.reshape(()), off.reshape(())
+    output, axis = node.outputs[0].data, _axis(node)
+    expanded = np.expand_dims(indices, axis)
+    steps = np.arange(output.shape[axis], dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(output.ndim)])
+    hot = np.empty(output.shape, np.bool_)
+
+    def run() -> None:
+        # LiteRT cuts indices of 64 bits to 32.
+        np.equal(expanded.astype(np.int32), steps, hot)
+        output[...] = off
+        np.copyto(output, on, where=hot)
+
+    return run
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,10 @@
+"""REDUCE_ANY: whether any value is true over the axes that the second input names. Numerics: tflite/kernels/reduce.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_builtin_ops.reduction import reduction_by_ufunc
+
+REGISTRATION = reduction_by_ufunc(np.logical_or, lambda dtype: False, TensorType.BOOL)

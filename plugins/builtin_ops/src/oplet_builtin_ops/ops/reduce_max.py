@@ -1,0 +1,10 @@
+"""REDUCE_MAX: the maximum over the axes that the second input names. Numerics: tflite/kernels/reduce.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.reduction import NUMBERS, lowest, reduction_by_ufunc
+
+# fmax, as LiteRT's comparison does not take a NaN.
+REGISTRATION = reduction_by_ufunc(np.fmax, lowest, *NUMBERS)

@@ -1,0 +1,10 @@
+"""REDUCE_MIN: the minimum over the axes that the second input names. Numerics: tflite/kernels/reduce.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.reduction import NUMBERS, highest, reduction_by_ufunc
+
+# fmin, as LiteRT's comparison does not take a NaN.
+REGISTRATION = reduction_by_ufunc(np.fmin, highest, *NUMBERS)

@@ -1,0 +1,48 @@
+"""REVERSE_SEQUENCE: in each batch, the first so many steps reversed. Numerics: tflite/kernels/reverse_sequence.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import ReverseSequenceOptions
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+
+_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, lengths = node.inputs
+    options = node.options(ReverseSequenceOptions)
+    ensure_type(source, *_TYPES)
+    ensure_type(lengths, TensorType.INT32, TensorType.INT64)
+    ensure_same_type(source, node.outputs[0])
+    for name, axis in (("seq_dim", options.seq_dim), ("batch_dim", options.batch_dim)):
+        ensure(0 <= axis < source.ndim, f"{name} is {axis}, which a tensor of rank {source.ndim} does not have.")
+    ensure(options.seq_dim != options.batch_dim, f"seq_dim and batch_dim are both {options.seq_dim} and must differ.")
+    batches = source.shape[options.batch_dim]
+    ensure(lengths.shape == (batches,), f"{lengths} must be a vector of {batches} lengths, one for each batch of {source}.")
+    context.resize_tensor(node.outputs[0], source.shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    options = node.options(ReverseSequenceOptions)
+    order = (options.batch_dim, options.seq_dim)
+    source, output = (np.moveaxis(tensor.data, order, (0, 1)) for tensor in (node.inputs[0], node.outputs[0]))
+    lengths = node.inputs[1].data
+    batches, steps = source.shape[:2]
+    batch, step = np.arange(batches)[:, None], np.arange(steps)[None]
+
+    def run() -> None:
+        too_long = lengths > steps
+        if too_long.any():
+            at = int(too_long.argmax())
+            ensure(False, f"length {lengths[at]} (number {at}) is beyond the {steps} steps of axis {options.seq_dim}.")
+        last = lengths.astype(np.int64)[:, None] - 1
+        output[...] = source[batch, np.where(step <= last, last - step, step)]
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,7 @@
+"""SEGMENT_SUM: sums of neighbouring rows that carry the same id. Numerics: tflite/kernels/segment_sum.cc"""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.segments import segment_reduction
+
+REGISTRATION = segment_reduction()

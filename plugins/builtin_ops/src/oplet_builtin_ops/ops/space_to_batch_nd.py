@@ -1,0 +1,11 @@
+"""SPACE_TO_BATCH_ND: pixels that lie a block apart become batches of their own.
+
+Numerics: tflite/kernels/internal/reference/space_to_batch_nd.h
+"""
+
+from __future__ import annotations
+
+from oplet import Registration
+from oplet_builtin_ops.batch_blocks import bind_space_to_batch, prepare_space_to_batch
+
+REGISTRATION = Registration(prepare=prepare_space_to_batch, bind=bind_space_to_batch, pure=True)

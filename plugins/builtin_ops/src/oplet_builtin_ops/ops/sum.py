@@ -1,0 +1,65 @@
+"""SUM: the sum over the axes that the second input names; quantized sums are rescaled to the output's scale.
+
+Numerics: tflite/kernels/reduce.cc. uint8 is scaled in fixed point as by QuantizedMeanOrSum of internal/reference/reduce.h;
+int8 and int16, which that reads as if they were uint8, in float32 as by the function of the same name in
+internal/optimized/reduce.h.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType
+from oplet_builtin_ops.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.program import convert
+from oplet_builtin_ops.reduction import NUMBERS, QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
+from oplet_builtin_ops.shapes import Array, Thunk
+
+
+def prepare(context: Context, node: Node) -> None:
+    prepare_reduction(context, node, *NUMBERS)
+    if node.inputs[0].type in QUANTIZED:
+        ensure_scale(node.inputs[0])
+        ensure_scale(node.outputs[0])
+
+
+def _bind_quantized(node: Node) -> Thunk:
+    source, output, axes = node.inputs[0], node.outputs[0], reduced_axes(node)
+    values, target = source.data, output.data.reshape(kept_shape(node))
+    count = prod(values.shape[axis] for axis in axes)
+    limits, zero_point = np.iinfo(target.dtype), output.zero_point
+    scale = np.float32(source.scale) / np.float32(output.scale)
+    bias = np.float32(-source.zero_point) * scale * np.float32(count)
+    multiplier, shift = quantize_multiplier(source.scale / output.scale)
+    offset = np.int32(source.zero_point * count)
+
+    def rescale(sums: Array) -> Array:
+        if source.type == TensorType.UINT8:
+            return multiply_by_quantized_multiplier(sums - offset, multiplier, shift)
+        scaled = sums * scale
+        scaled += bias
+        # To nearest, halves away from zero.
+        rounded: Array = np.copysign(np.floor(np.abs(scaled).astype(np.float64) + 0.5), scaled)
+        return rounded
+
+    def run() -> None:
+        sums = np.add.reduce(values, axes, dtype=np.int32, keepdims=True)
+        convert(target, clip(rescale(sums) + zero_point, limits.min, limits.max))
+
+    return run
+
+
+def _bind(node: Node) -> Thunk:
+    source, output = node.inputs[0], node.outputs[0]
+    if source.size and source.type in QUANTIZED:
+        return _bind_quantized(node)
+    return summing(source.data, reduced_axes(node), output.data.reshape(kept_shape(node)))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return bind_reduction(context, node, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,47 @@
+"""TILE: the input repeated along each axis. Numerics: tflite/kernels/tile.cc"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import (
+    Shape,
+    Thunk,
+    copier,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_plain,
+    ensure_same_type,
+    read_ints,
+)
+
+
+def _shapes(node: Node) -> list[Shape]:
+    times = read_ints(node.inputs[1])
+    ensure(all(t >= 0 for t in times), f"the multiples {times} must not be negative.")
+    return [tuple(dim * t for dim, t in zip(node.inputs[0].shape, times))]
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    source, times = node.inputs
+    ensure_same_type(source, node.outputs[0])
+    ensure_plain(source, strings=True)
+    ensure_type(times, TensorType.INT32, TensorType.INT64)
+    ensure(times.size == source.ndim, f"{times} must hold {source.ndim} values, one per axis of {source}.")
+    defer_or_resize(context, node, [times], _shapes)
+
+
+def _bind(node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    # Each axis of the output seen as two, repetitions and values, so that one broadcast copy does it.
+    pairs = [(t, dim) for t, dim in zip(read_ints(node.inputs[1]), source.shape)]
+    repeated = output.reshape([part for pair in pairs for part in pair])
+    return copier(repeated, source.reshape([part for _, dim in pairs for part in (1, dim)]))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

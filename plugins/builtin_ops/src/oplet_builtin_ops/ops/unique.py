@@ -1,0 +1,46 @@
+"""UNIQUE: the different values in the order in which they first appear, and which of them each one is.
+
+Numerics: tflite/kernels/unique.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import UniqueOptions
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+
+_TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1, 2)
+    source = node.inputs[0]
+    values, numbers = node.outputs
+    wanted = node.options(UniqueOptions).idx_out_type
+    ensure_type(source, *_TYPES)
+    ensure(source.ndim == 1, f"{source} must be a vector.")
+    ensure(wanted in (TensorType.INT32, TensorType.INT64), f"idx_out_type is {wanted!r}; it must be INT32 or INT64.")
+    ensure_same_type(values, source)
+    ensure_type(numbers, wanted)
+    context.set_dynamic(values)
+    context.resize_tensor(numbers, source.shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, numbers, output = node.inputs[0].data, node.outputs[1].data, node.outputs[0]
+
+    def run() -> None:
+        _, first, inverse = np.unique(source, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(order.size)
+        context.resize_tensor(output, order.shape)
+        output.data[...] = source[first[order]]
+        numbers[...] = ranks[inverse]
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,11 @@
+"""UNSORTED_SEGMENT_MAX: the maximum of the rows that carry the same id. Numerics: tflite/kernels/unsorted_segment.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.reduction import lowest
+from oplet_builtin_ops.segments import unsorted_segment_reduction
+
+# fmax, as LiteRT's comparison never takes a NaN.
+REGISTRATION = unsorted_segment_reduction(np.fmax, lowest)

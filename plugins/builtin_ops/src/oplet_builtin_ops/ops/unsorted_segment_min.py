@@ -1,0 +1,11 @@
+"""UNSORTED_SEGMENT_MIN: the minimum of the rows that carry the same id. Numerics: tflite/kernels/unsorted_segment.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet_builtin_ops.reduction import highest
+from oplet_builtin_ops.segments import unsorted_segment_reduction
+
+# fmin, as LiteRT's comparison never takes a NaN.
+REGISTRATION = unsorted_segment_reduction(np.fmin, highest)

@@ -1,0 +1,36 @@
+"""WHERE: the positions of all values that are not zero, a row each. Numerics: tflite/kernels/where.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
+
+_TYPES = (
+    TensorType.BOOL, TensorType.FLOAT32, TensorType.INT64, TensorType.INT32, TensorType.INT8, TensorType.UINT8,
+    TensorType.UINT32,
+)  # fmt: skip
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    condition, output = node.inputs[0], node.outputs[0]
+    ensure_type(condition, *_TYPES)
+    ensure(condition.ndim > 0, f"{condition} must have at least one dimension.")
+    context.set_type(output, TensorType.INT64)
+    context.set_dynamic(output)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    condition, output = node.inputs[0].data, node.outputs[0]
+
+    def run() -> None:
+        found = np.argwhere(condition)
+        context.resize_tensor(output, found.shape)
+        output.data[...] = found
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
