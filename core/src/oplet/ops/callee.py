@@ -19,9 +19,9 @@ class Callee:
     The order of things: in `prepare` the kernel hands each input its shape with `set_input` and calls `prepare`; the
     callee's outputs then have their shapes, unless `is_dynamic`. In `bind`, and again whenever `generation` has
     changed since (another node or a signature called the same subgraph in between), it does both once more, keeps
-    the inputs' and outputs' arrays, and asks `bind` for what runs it. At each run the kernel copies its inputs into
-    `inputs[i].data`, runs, and copies `outputs[i].data` out. The arrays of a dynamic callee's outputs may be
-    others after each run.
+    the inputs' and outputs' arrays, and asks `bind` for what runs it. When the node runs, it calls `restart`, copies its
+    inputs into `inputs[i].data`, runs the callee, and copies `outputs[i].data` out. The arrays of a dynamic callee's
+    outputs may be others after each run.
 
     Attributes:
         index: its number in the model.
@@ -79,6 +79,13 @@ class Callee:
 
     def bind(self) -> Callable[[], None]:
         """What runs the callee, looked up once: valid while `generation` stays the same."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """Put the callee's state back to what it is after `prepare`: no variable tensor outlives a run of the caller.
+
+        Kernels learn of it from `Context.restarts`. Resources are not touched.
+        """
         raise NotImplementedError
 
     def release(self) -> None:

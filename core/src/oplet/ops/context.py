@@ -157,6 +157,7 @@ class Node:
     def forget(self) -> None:
         """Drop everything made for running the node; it is called when the interpreter closes."""
         self.prepared = None
+        self.temporaries = []
         self._cache.clear()
 
     def has_input(self, position: int) -> bool:
@@ -178,6 +179,9 @@ class Context:
     num_threads: int = 1
     #: How often a loop may go round before it is taken for endless.
     max_while_iterations: int = 10_000_000
+    #: How often a caller started this subgraph afresh. A kernel with a state of its own that `prepare` sets up, such as
+    #: a random generator, sets it up again when this number has changed.
+    restarts: int = 0
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`.
@@ -236,7 +240,7 @@ class Context:
         """Another subgraph of the model, for a node that calls it. Each has one `Callee`, shared by all its callers.
 
         Raises:
-            EnsureError: the model has no such subgraph.
+            EnsureError: the model has no such subgraph, or the call would lead back to its caller.
         """
         raise NotImplementedError
 

@@ -58,5 +58,9 @@ class SubgraphCallee(Callee):
     def bind(self) -> Callable[[], None]:
         return self._subgraph.bound()
 
+    def restart(self) -> None:
+        self._subgraph.restarts += 1
+        self._subgraph.reset_variables()
+
     def release(self) -> None:
         self._subgraph.release()

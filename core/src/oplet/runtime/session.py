@@ -54,14 +54,23 @@ class Session:
             LimitError: the calls are nested too deeply.
         """
         active = self._active
-        if subgraph in active:
-            chain = " -> ".join(map(str, [*active[active.index(subgraph) :], subgraph]))
-            raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
+        self.check_not_active(subgraph)
         if len(active) == _DEEPEST:
             raise LimitError(
                 f"{subgraph} is called at a depth of {_DEEPEST} subgraphs in {self.model.name}; no more are allowed."
             )
         active.append(subgraph)
+
+    def check_not_active(self, subgraph: Subgraph) -> None:
+        """Refuse a call of a subgraph that is being prepared or run.
+
+        Raises:
+            EnsureError: it is; the message names the chain of calls.
+        """
+        active = self._active
+        if subgraph in active:
+            chain = " -> ".join(map(str, [*active[active.index(subgraph) :], subgraph]))
+            raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
 
     def leave(self) -> None:
         """Note that the subgraph entered last is done."""

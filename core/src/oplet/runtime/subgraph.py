@@ -56,6 +56,7 @@ class Subgraph(Context):
         self.name = table.name or ""
         self.num_threads = session.num_threads
         self._tensors = load_tensors(session.model, table)
+        self._variables = [tensor for tensor in self._tensors if tensor.is_variable]
         self.nodes = load_nodes(session.model, table, self._tensors)
         self.execution_plan = list(range(len(self.nodes)))
         self.inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
@@ -87,6 +88,7 @@ class Subgraph(Context):
     def callee(self, index: int) -> Callee:
         subgraphs = self.session.subgraphs
         ensure(0 <= index < len(subgraphs), f"there is no subgraph {index} to call; the model has {len(subgraphs)}.")
+        self.session.check_not_active(subgraphs[index])
         return subgraphs[index].as_callee
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
@@ -151,13 +153,16 @@ class Subgraph(Context):
 
     def close(self) -> None:
         """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
-        self.ready = False
-        self._segments.clear()
+        self.release()
         try:
             self.free(list(self._initialized))
         finally:
             for node in self.nodes:
                 node.forget()
+            self._folded.clear()
+            for tensor in self._tensors:  # now, and not when Python happens to look for cycles
+                if tensor.allocation is not Allocation.CONSTANT:
+                    tensor.data = None
 
     def release(self) -> None:
         """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
@@ -217,7 +222,6 @@ class Subgraph(Context):
         finally:
             self.session.leave()
         self.ready = True
-        self.reset_variables()
 
     @property
     def is_dynamic(self) -> bool:
@@ -230,8 +234,8 @@ class Subgraph(Context):
 
     def reset_variables(self) -> None:
         """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does)."""
-        for tensor in self._tensors:
-            if tensor.is_variable and tensor.has_data:
+        for tensor in self._variables:
+            if tensor.has_data:
                 tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
 
     def invoke(self) -> None:
@@ -333,9 +337,8 @@ class Subgraph(Context):
             end = len(self.execution_plan)
             for index in self.inputs:
                 self._request(requests, self._tensors[index], 0, end)
-            for tensor in self._tensors:
-                if tensor.is_variable:
-                    self._provide(tensor)
+            for tensor in self._variables:
+                self._provide(tensor)
         position = start
         for position in range(start, len(self.execution_plan)):
             node = self.nodes[self.execution_plan[position]]
@@ -404,6 +407,8 @@ class Subgraph(Context):
         except Exception as error:
             raise self._explained(PrepareError, node, error, "failed to prepare") from error
         for tensor in node.outputs:
+            if tensor.is_variable:
+                continue  # this was its first value; another kernel changes it
             tensor.data.flags.writeable = False
             tensor.allocation = Allocation.COMPUTED
         node.temporaries = []
@@ -462,7 +467,7 @@ class Subgraph(Context):
     def _explained(self, cls: type[OpletError], node: Node, error: Exception, what: str) -> OpletError:
         """The kernel's reason, with the node it concerns; an error of a more telling class keeps its class."""
         if isinstance(error, OpletError) and not isinstance(error, EnsureError):
-            cls = type(error) if type(error).__init__ is OpletError.__init__ else cls
+            cls = type(error) if type(error).__module__ == OpletError.__module__ else cls
         reason = str(error) if isinstance(error, OpletError) else f"{type(error).__name__}: {error}"
         origin = ""
         if node.registration is not None and not isinstance(error, OpletError):

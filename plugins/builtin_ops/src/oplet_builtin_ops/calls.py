@@ -105,11 +105,12 @@ class Call:
     def __call__(self) -> None:
         if self._callee.generation != self._generation:
             self._bind()
+        self._callee.restart()
         for target, source in self._before:
-            np.copyto(target, source)
+            target[...] = source
         self._run()
         for target, source in self._after:
-            np.copyto(target, source)
+            target[...] = source
         if self._dynamic:
             for output, given in zip(self._outputs, self._callee.outputs):
                 self._context.resize_tensor(output, given.shape)

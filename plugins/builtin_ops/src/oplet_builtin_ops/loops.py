@@ -39,6 +39,10 @@ class _Loop:
         """Whether the condition stays the same however often the body runs."""
         return self.condition.is_pure and not any(self.condition.reads(i) for i in self.changing)
 
+    def restart(self) -> None:
+        self.condition.restart()
+        self.body.restart()
+
     def endless(self) -> LimitError:
         return LimitError(
             f"The loop never ends: its condition, {self.condition}, is true and depends on nothing that its body, {self.body}, changes."
@@ -55,9 +59,9 @@ def prepare_loop(context: Context, node: Node, condition_index: int, body_index:
     """Check and prepare a loop node."""
     count = len(node.inputs)
     ensure(len(node.outputs) == count, f"a loop of {count} inputs has as many outputs, this node has {len(node.outputs)}.")
-    ensure(condition_index != body_index, f"the condition and the body are both subgraph {body_index}.")
     condition = prepare_callee(context, condition_index, "condition", node.inputs, 1)
     _check_condition(condition)
+    ensure(condition_index != body_index, f"the condition and the body are both {condition}.")
     body = prepare_callee(context, body_index, "body", node.inputs, count)
     for position, (given, output) in enumerate(zip(body.outputs, node.outputs)):
         wanted = node.inputs[position].type
@@ -136,9 +140,10 @@ class _Steady:
         loop = self._loop
         if (loop.condition.generation, loop.body.generation) != self._generations:
             self._bind()
-        copyto, run_condition, run_body, step, flag = np.copyto, self._run_condition, self._run_body, self._step, self._flag
+        loop.restart()
+        run_condition, run_body, step, flag = self._run_condition, self._run_body, self._step, self._flag
         for target, source in self._start:
-            copyto(target, source)
+            target[...] = source
         for _ in repeat(None, loop.limit):
             run_condition()
             if flag is None:
@@ -151,11 +156,11 @@ class _Steady:
                 raise loop.endless()
             run_body()
             for target, source in step:
-                copyto(target, source)
+                target[...] = source
         else:
             raise loop.too_long()
         for target, source in self._finish:
-            copyto(target, source)
+            target[...] = source
 
 
 class _Growing:
@@ -167,6 +172,7 @@ class _Growing:
     def __call__(self) -> None:
         loop = self._loop
         body = loop.body
+        loop.restart()
         values = [tensor.data for tensor in loop.node.inputs]
         for _ in repeat(None, loop.limit):
             self._run(loop.condition, values)

@@ -82,16 +82,16 @@ class PhiloxRandom:
 
 def uniform_floats(words: Words) -> NDArray[np.float32]:
     """Floats in [0, 1): 23 bits of each word become the mantissa of a number in [1, 2)."""
-    ones: NDArray[np.float32] = ((words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32)
-    return ones - np.float32(1)
+    floats: NDArray[np.float32] = ((words & np.uint32(0x7FFFFF)) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
+    return floats
 
 
 def uniform_doubles(words: Words) -> NDArray[np.float64]:
     """Doubles in [0, 1), one from each two words: 20 bits of the first and all of the second."""
     pairs = words.reshape(-1, 2).astype(np.uint64)
     mantissa = ((pairs[:, 0] & np.uint64(0xFFFFF)) << _HALF) | pairs[:, 1]
-    ones: NDArray[np.float64] = (mantissa | np.uint64(0x3FF0000000000000)).view(np.float64)
-    return ones - 1.0
+    doubles: NDArray[np.float64] = (mantissa | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
+    return doubles
 
 
 def normal_floats(words: Words) -> NDArray[np.float32]:

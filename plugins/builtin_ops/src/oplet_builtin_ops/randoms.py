@@ -1,7 +1,7 @@
 """Nodes that draw random numbers: their seeds, shapes and streams.
 
-A node's stream starts anew when it is prepared and goes on from invoke to invoke, as in tflite/kernels/random_ops.cc.
-Without seeds it starts where the operating system's entropy says.
+A node's stream starts anew when it is prepared or when its subgraph is called, and otherwise goes on from invoke to invoke,
+as in tflite/kernels/random_ops.cc. Without seeds it starts where the operating system's entropy says.
 """
 
 from __future__ import annotations
@@ -18,15 +18,29 @@ from oplet.schema.options import RandomOptions
 from oplet_builtin_ops.philox import PhiloxRandom, Words
 from oplet_builtin_ops.shapes import ensure_operands, read_ints
 
-__all__ = ["bind_random", "prepare_random", "seeded"]
+__all__ = ["Stream", "bind_random", "prepare_random"]
 
 
-def seeded(node: Node) -> PhiloxRandom:
-    """The start of the node's stream."""
-    options = node.options(RandomOptions)
-    if options.seed == 0 and options.seed2 == 0:
-        return PhiloxRandom(secrets.randbits(64), secrets.randbits(64))
-    return PhiloxRandom(options.seed, options.seed2)
+class Stream:
+    """A node's random numbers."""
+
+    def __init__(self, context: Context, node: Node) -> None:
+        self._context = context
+        self._options = node.options(RandomOptions)
+        self._start()
+
+    def _start(self) -> None:
+        self._restarts = self._context.restarts
+        seed, seed2 = self._options.seed, self._options.seed2
+        if seed == 0 and seed2 == 0:
+            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+        self._generator = PhiloxRandom(seed, seed2)
+
+    def generator(self) -> PhiloxRandom:
+        """The generator, where the last invoke left it."""
+        if self._restarts != self._context.restarts:
+            self._start()
+        return self._generator
 
 
 def prepare_random(context: Context, node: Node) -> None:
@@ -36,7 +50,7 @@ def prepare_random(context: Context, node: Node) -> None:
     ensure_type(shape, TensorType.INT32)
     ensure(shape.ndim == 1, f"{shape} is the output's shape; it must be a vector.")
     ensure_type(output, TensorType.FLOAT32)
-    node.prepared = seeded(node)
+    node.prepared = Stream(context, node)
     if shape.is_constant:
         context.resize_tensor(output, _shape(shape))
     else:
@@ -51,7 +65,7 @@ def _shape(tensor: Tensor) -> list[int]:
 
 def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
     """The thunk fills the output; what is left of the last block of four is not used."""
-    generator: PhiloxRandom = node.prepared
+    stream: Stream = node.prepared
     shape, output = node.inputs[0], node.outputs[0]
     dynamic = output.is_dynamic
 
@@ -59,6 +73,6 @@ def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray
         if dynamic:
             context.resize_tensor(output, _shape(shape))
         data = output.data
-        np.copyto(data, convert(generator.words(-(-data.size // 4)))[: data.size].reshape(data.shape))
+        np.copyto(data, convert(stream.generator().words(-(-data.size // 4)))[: data.size].reshape(data.shape))
 
     return run

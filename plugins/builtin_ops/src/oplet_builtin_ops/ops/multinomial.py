@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.philox import PhiloxRandom, uniform_doubles
-from oplet_builtin_ops.randoms import seeded
+from oplet_builtin_ops.philox import uniform_doubles
+from oplet_builtin_ops.randoms import Stream
 from oplet_builtin_ops.shapes import Array, ensure_operands, read_int
 
 #: Blocks that one invoke takes from the stream for each sample; it uses far fewer.
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(logits.ndim == 2, f"the logits {logits} must have two dimensions.")
     ensure(logits.shape[1] > 0, f"the logits {logits} have no classes.")
     ensure(samples.ndim == 0, f"the number of samples {samples} must be a scalar.")
-    node.prepared = seeded(node)
+    node.prepared = Stream(context, node)
     if logits.is_constant and samples.is_constant:
         context.resize_tensor(node.outputs[0], (logits.shape[0], _count(node)))
     else:
@@ -40,10 +40,11 @@ def _count(node: Node) -> int:
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
     """The thunk looks uniform numbers up in each row's cumulative probabilities."""
-    generator: PhiloxRandom = node.prepared
+    stream: Stream = node.prepared
     logits, output = node.inputs[0].data, node.outputs[0]
 
     def run() -> None:
+        generator = stream.generator()
         rows, count = logits.shape[0], _count(node)
         context.resize_tensor(output, (rows, count))
         blocks = -(-rows * count // 2)

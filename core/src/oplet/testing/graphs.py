@@ -1,0 +1,87 @@
+"""Build models of several subgraphs, written down tensor by tensor: for testing control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.model.builder import ModelBuilder
+from oplet.ops.tensor import tensor_type
+from oplet.schema.table import Table
+from oplet.testing.one_op import Spec
+
+__all__ = ["Graph", "Op", "graph_model"]
+
+
+class Op(NamedTuple):
+    """A node; its tensors by name, separated by blanks."""
+
+    op: str
+    inputs: str = ""
+    outputs: str = ""
+    options: Table | None = None
+
+
+class Graph(NamedTuple):
+    """A subgraph.
+
+    Attributes:
+        tensors: by name a Spec, or an array for a constant.
+        inputs: names of tensors, separated by blanks.
+        outputs: names of tensors, separated by blanks.
+        ops: the nodes, in the order in which they run.
+        name: its name in messages.
+    """
+
+    tensors: Mapping[str, Spec | NDArray[Any]]
+    inputs: str = ""
+    outputs: str = ""
+    ops: Sequence[Op] = ()
+    name: str = ""
+
+
+def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> bytes:
+    """The bytes of a model with these subgraphs; the first is the one that runs.
+
+    Args:
+        signatures: by key the number of a subgraph that gets a signature, whose names are its tensors'.
+
+    Example:
+        >>> from oplet.testing.graphs import Graph, Op, graph_model
+        >>> from oplet.testing.one_op import Spec
+        >>> x = Spec("float32", [2])
+        >>> graph_model(Graph({"x": x, "y": x}, "x", "y", [Op("RELU", "x", "y")]))[4:8]
+        b'TFL3'
+    """
+    builder = ModelBuilder("graphs")
+    indices: list[dict[str, int]] = []
+    for number, graph in enumerate(graphs):
+        subgraph = builder.add_subgraph(graph.name or f"graph {number}")
+        at: dict[str, int] = {}
+        for name, spec in graph.tensors.items():
+            if not isinstance(spec, Spec):
+                spec = Spec(np.asarray(spec).dtype, np.shape(spec), data=spec)
+            at[name] = subgraph.add_tensor(
+                name,
+                tensor_type(spec.type),
+                spec.shape,
+                data=spec.data,
+                scale=spec.scale,
+                zero_point=spec.zero_point,
+                shape_signature=spec.signature,
+                is_variable=spec.variable,
+            )
+        subgraph.set_inputs(*(at[name] for name in graph.inputs.split()))
+        subgraph.set_outputs(*(at[name] for name in graph.outputs.split()))
+        for op, inputs, outputs, options in graph.ops:
+            subgraph.add_operator(op, [at[n] for n in inputs.split()], [at[n] for n in outputs.split()], options)
+        indices.append(at)
+    for key, number in (signatures or {}).items():
+        roles = [
+            {name: indices[number][name] for name in names.split()} for names in (graphs[number].inputs, graphs[number].outputs)
+        ]
+        builder.add_signature(key, *roles, number)
+    return builder.to_bytes()
