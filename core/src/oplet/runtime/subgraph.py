@@ -339,6 +339,7 @@ class Subgraph(Context):
                 self._request(requests, self._tensors[index], 0, end)
             for tensor in self._variables:
                 self._provide(tensor)
+            self.reset_variables()
         position = start
         for position in range(start, len(self.execution_plan)):
             node = self.nodes[self.execution_plan[position]]
