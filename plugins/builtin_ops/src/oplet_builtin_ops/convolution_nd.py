@@ -85,7 +85,7 @@ class Convolution:
             for start in range(0, self.out[0] if self.axes else 1, self._strip):
                 part = (image, slice(start, start + self._strip)) if self.axes else (image,)
                 block = target[part].reshape(-1, self.filters)
-                rows = columns[: len(block) * self.depth].reshape(len(block), self.depth)
+                rows: Array = columns[: len(block) * self.depth].reshape(len(block), self.depth)
                 for group in range(self.groups):
                     seen = patches[part][..., group * inner : (group + 1) * inner]
                     if in_place:

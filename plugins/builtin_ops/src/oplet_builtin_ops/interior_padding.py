@@ -55,8 +55,7 @@ def padding_calls(source: Array, axes: list[AxisPadding], value: Array, target: 
     if not target.size:
         return []
     where, taken = zip(*(axis.places() for axis in axes)) if axes else ((), ())
-    # Assigned through an index that is always a view, also of an array without dimensions.
-    inner, used = target[(*where, ...)], source[(*taken, ...)]
+    inner, used = target[where], source[taken]
     everything = (target.__setitem__, (..., value.reshape(())))
     copy = (inner.__setitem__, (..., used))
     if inner.shape == target.shape:

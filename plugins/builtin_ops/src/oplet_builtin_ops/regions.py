@@ -55,7 +55,7 @@ def body_function(context: Context, index: int, ops: Sequence[BuiltinOperator] =
     Raises:
         EnsureError: the body does something else.
     """
-    body = context.subgraph(index)
+    body = context.callee(index)
     if not body.nodes:
         return None
     node = _only_node(body)
@@ -78,7 +78,7 @@ def comparator(context: Context, index: int, operands: int) -> tuple[int, bool]:
     Raises:
         EnsureError: the comparator is not one comparison of two values of one operand.
     """
-    body = context.subgraph(index)
+    body = context.callee(index)
     ensure(
         len(body.inputs) == 2 * operands, f"its comparator, {body}, takes {len(body.inputs)} values and must take {2 * operands}."
     )

@@ -116,13 +116,9 @@ def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     output = node.outputs[0]
     *operands, sums, scratch, spare = node.temporaries
     dtype = sums.dtype
-    program: list[Call] = []
-    arrays = []
-    for position, tensor in enumerate(node.inputs):
-        array, calls = _operand(node, position, None if tensor.is_constant else operands.pop(0), dtype)
-        arrays.append(array)
-        program += calls
-    program += product.calls(*arrays, sums.data)
+    first, program = _operand(node, 0, None if left.is_constant else operands.pop(0), dtype)
+    second, calls = _operand(node, 1, None if right.is_constant else operands.pop(0), dtype)
+    program += calls + product.calls(first, second, sums.data)
     if output.type == _INT32:
         return run_calls([*program, (partial(np.copyto, casting="unsafe"), (output.data, sums.data))])
     columns = product.columns

@@ -89,7 +89,7 @@ def _bind(node: Node) -> Thunk:
             for tap in product(*map(range, taps)):
                 where, taken = zip(*map(_tap, axes, sizes, tap))
                 hit = target[where]
-                program.append((np.add, (hit, spread[(*taken, *tap)], hit)))
+                program.append((np.add, (hit, spread[taken + tap], hit)))
     return run_calls(program + finish.calls(output.reshape(-1, weights.shape[3] or 1)))
 
 

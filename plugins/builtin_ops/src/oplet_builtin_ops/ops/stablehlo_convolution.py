@@ -56,9 +56,9 @@ def _plan(options: StablehloConvolutionOptions, source: Tensor, filters: Tensor,
     ]
     result = [options.output_batch_dimension, *attribute(options.output_spatial_dimensions), options.output_feature_dimension]
     rank = source.ndim
-    for tensor, axes in ((source, left), (filters, right), (output, result)):
-        ensure(len(axes) == rank, f"the options give {len(axes)} dimensions for {tensor}, and {rank} for {source}.")
-        ensure_axes(f"the dimension numbers for {tensor}", axes, rank)
+    for tensor, numbers in ((source, left), (filters, right), (output, result)):
+        ensure(len(numbers) == rank, f"the options give {len(numbers)} dimensions for {tensor}, and {rank} for {source}.")
+        ensure_axes(f"the dimension numbers for {tensor}", numbers, rank)
     ensure(filters.ndim == rank, f"the filters {filters} must have as many dimensions as {source}.")
     count = rank - 2
     strides = _per_axis("window_strides", attribute(options.window_strides), count, 1)
@@ -81,7 +81,8 @@ def _plan(options: StablehloConvolutionOptions, source: Tensor, filters: Tensor,
         f"{source} and the filters {filters} do not fit: {channels} channels in {groups} groups, filters of {inner} "
         f"channels, {outer} of them, batch {batch} in {batch_groups} groups.",
     )
-    paddings, axes = [AxisPadding(batch)], []
+    paddings = [AxisPadding(batch)]
+    axes: list[Axis] = []
     for i, axis in enumerate(spatial):
         paddings.append(AxisPadding(source.shape[axis], edges[2 * i], edges[2 * i + 1], spreads[i] - 1))
         size, taps = max(0, paddings[-1].padded), filters.shape[right[i]]
@@ -116,8 +117,8 @@ def prepare(context: Context, node: Node) -> None:
     compute = product_type(source.dtype, filters.dtype, output.type, plan.work.depth)
     maps = tuple(max(0, padding.padded) for padding in plan.paddings)
     sums = (plan.batch_groups, plan.work.batch, *plan.work.out, plan.work.filters)
-    for size in (maps, tuple(filters.shape[axis] for axis in plan.right), (plan.work.columns_size,), sums):
-        context.add_temporary(node, size, compute)
+    for scratch in (maps, tuple(filters.shape[axis] for axis in plan.right), (plan.work.columns_size,), sums):
+        context.add_temporary(node, scratch, compute)
 
 
 def bind(context: Context, node: Node) -> Thunk:
