@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from oplet_builtin_ops import fixed_point as fp
 from oplet_builtin_ops.requantize import Requantizer, Rounding
 

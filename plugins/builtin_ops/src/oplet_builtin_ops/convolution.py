@@ -34,7 +34,7 @@ def strip_size(depth: int, filters: int, gathered: bool) -> int:
     small = 1_000_000 // max(depth * filters, 1)
     if small >= 96:
         size = min(size, small)
-    return max(size, 128)
+    return max(size, min(128, (1 << 24) // max(depth, 1)), 1)
 
 
 @dataclass(frozen=True)

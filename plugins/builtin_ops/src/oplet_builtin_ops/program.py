@@ -40,7 +40,7 @@ def convert(target: Array, values: Array) -> None:
 def repeats(rows: int, columns: int) -> int:
     """How many rows of a contiguous matrix to join so that a value per column makes long inner loops; it divides `rows`."""
     wanted = max(1, min(rows, _JOINED // max(columns, 1)))
-    return next((r for r in range(wanted, max(1, wanted // 2), -1) if rows % r == 0), 1)
+    return next(r for r in range(wanted, 0, -1) if rows % r == 0)
 
 
 def repeated(values: Array, times: int) -> Array:

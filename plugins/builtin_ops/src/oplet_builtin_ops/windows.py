@@ -196,7 +196,9 @@ def border_calls(padded: Array, value: Any, top: int, height: int, left: int, wi
 
 
 def _cut(length: int, size: int) -> list[slice]:
-    """Even pieces of at most `size`."""
+    """Even pieces of at most `size`; long ones are multiples of 16, so that rows of them can be joined."""
     pieces = -(-length // size)
     even = -(-length // pieces)
+    if even > 16:
+        even = min(size, -(-even // 16) * 16)
     return [slice(i, min(i + even, length)) for i in range(0, length, even)]

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Interpreter
+from oplet.errors import OpletError
+from oplet.schema.enums import ActivationFunctionType
+from oplet.schema.options import SVDFOptions
+from oplet.testing import one_op_model, run_op
+from oplet.testing.one_op import Spec
+
+BATCHES, DEPTH, UNITS, RANK, MEMORY = 2, 6, 4, 2, 5
+FILTERS = UNITS * RANK
+
+
+def svdf(kind: str, rank: int = RANK, bias: int = UNITS, state: int = FILTERS * MEMORY, asymmetric: bool = False) -> bytes:
+    random = np.random.default_rng(0)
+    features, times = random.normal(size=(FILTERS, DEPTH)), random.normal(size=(FILTERS, MEMORY))
+    biases = random.normal(size=bias)
+    activation = ActivationFunctionType.RELU if kind == "integer" else ActivationFunctionType.NONE
+    options = SVDFOptions(rank=rank, fused_activation_function=activation, asymmetric_quantize_inputs=asymmetric)
+    if kind == "integer":
+        specs = [
+            Spec("int8", (BATCHES, DEPTH), [0.02], [3]),
+            Spec("int8", features.shape, [0.03], [0], data=np.clip(features / 0.03, -127, 127).astype(np.int8)),
+            Spec("int16", times.shape, [0.0001], [0], data=np.clip(times / 0.0001, -32767, 32767).astype(np.int16)),
+            Spec("int32", (bias,), [0.0003 * 0.0001], [0], data=(biases * 1e7).astype(np.int32)),
+            Spec("int16", (BATCHES, state), [0.0003], [0], variable=True),
+        ]
+        output = Spec("int8", (BATCHES, UNITS), [0.1], [-7])
+    else:
+        weights: list[Any] = [features.astype(np.float32), times.astype(np.float32)]
+        if kind == "hybrid":
+            weights = [Spec("int8", w.shape, [0.03], [0], data=np.clip(w / 0.03, -127, 127).astype(np.int8)) for w in weights]
+        state_spec = Spec("float32", (BATCHES, state), variable=True)
+        specs = [Spec("float32", (BATCHES, DEPTH)), *weights, biases.astype(np.float32), state_spec]
+        output = Spec("float32", (BATCHES, UNITS))
+    return one_op_model("SVDF", specs, [output], options, version=4)
+
+
+def steps(interpreter: Any) -> list[np.ndarray]:
+    random = np.random.default_rng(1)
+    interpreter.allocate_tensors()
+    (given,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
+    results = []
+    for _ in range(MEMORY + 3):
+        values = (
+            random.normal(size=given["shape"]) if given["dtype"] == np.float32 else random.integers(-128, 128, given["shape"])
+        )
+        interpreter.set_tensor(given["index"], values.astype(given["dtype"]))
+        interpreter.invoke()
+        results.append(interpreter.get_tensor(made["index"]))
+    return results
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("kind", ["float", "hybrid", "integer"])
+def test_steps_equal_litert_s(kind: str, asymmetric: bool) -> None:
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    model = svdf(kind, asymmetric=asymmetric)
+    reference = litert.Interpreter(model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    for ours, theirs in zip(steps(Interpreter(model_content=model)), steps(reference)):
+        if kind == "integer":
+            np.testing.assert_array_equal(ours, theirs)
+        else:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_the_state_is_forgotten_when_variables_are_reset() -> None:
+    interpreter = Interpreter(model_content=svdf("float"))
+    first = steps(interpreter)
+    interpreter.reset_all_variables()
+    np.testing.assert_array_equal(steps(interpreter), first)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"rank": 0}, "rank is 0"),
+        ({"rank": 3}, "rank is 3"),
+        ({"bias": 3}, "must have 4 values"),
+        ({"state": 7}, "must have shape"),
+    ],
+)
+def test_a_wrong_model_is_refused(arguments: dict[str, int], reason: str) -> None:
+    with pytest.raises(OpletError, match=reason):
+        run_op(svdf("float", **arguments), np.zeros((BATCHES, DEPTH), np.float32))
