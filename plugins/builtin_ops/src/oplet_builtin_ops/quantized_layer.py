@@ -154,6 +154,7 @@ class QuantizedLayer:
         activation: fused into the output.
         zero_point: of the weights; 0 where the kernel leaves it out, as LiteRT does for int8 weights of convolutions.
         centred: whether the kernel takes the zero point out of the activations before it multiplies.
+        as_int8: whether the memory of the weights is read as int8 values whatever their type, as LiteRT's convolutions do.
         bound: on the sums of products.
         scratch: float64 scratch of the requantizer, twice.
     """
@@ -169,6 +170,7 @@ class QuantizedLayer:
     activation: ActivationFunctionType
     zero_point: int = 0
     centred: bool = False
+    as_int8: bool = False
     bound: float = field(init=False)
     scratch: tuple[Tensor, Tensor] = field(init=False)
 
@@ -192,6 +194,9 @@ class QuantizedLayer:
 
     def rows(self) -> Array:
         """The weights less their zero point, one row per output channel."""
+        if self.as_int8:
+            data = self.weights.data.reshape(-1).view(np.int8)[: self.weights.size].reshape(self.weights.shape)
+            return np.moveaxis(data, self.axis, 0).reshape(self.weights.shape[self.axis], -1)
         return channel_rows(self.node, self.weights, self.axis, self.zero_point)
 
     def add_scratch(self, context: Context, size: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import Conv2DOptions
+from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
 
@@ -76,6 +76,18 @@ def test_weights_may_arrive_at_run_time(kind: str, litert: Function, layer: Func
     options = Conv2DOptions(stride_h=1, stride_w=1)
     model, feeds = layer("CONV_2D", kind, (1, 5, 5, 3), (4, 3, 3, 3), options, constant=False)
     assert_equal(kind, run_op(model, *feeds)[0], litert(model, *feeds)[0])
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_int16_filters_are_read_as_litert_reads_them(op: str, litert: Function) -> None:
+    random = np.random.default_rng(0)
+    shape = (2, 3, 3, 2) if op == "CONV_2D" else (1, 3, 3, 2)
+    source, weights = (random.integers(-32768, 32768, s).astype(np.int16) for s in ((1, 4, 4, 2), shape))
+    specs = [Spec("int16", source.shape, [0.001], [0]), Spec("int16", shape, [0.001], [0]), np.zeros(2, np.int64)]
+    steps: dict[str, Any] = {"stride_h": 1, "stride_w": 1}
+    options = Conv2DOptions(**steps) if op == "CONV_2D" else DepthwiseConv2DOptions(depth_multiplier=1, **steps)
+    model = one_op_model(op, specs, [Spec("int16", (1, 1, 1, 1), [0.01], [0])], options, version=4)
+    np.testing.assert_array_equal(run_op(model, source, weights)[0], litert(model, source, weights)[0])
 
 
 def test_a_zero_of_the_padding_is_the_input_s_zero_point() -> None:

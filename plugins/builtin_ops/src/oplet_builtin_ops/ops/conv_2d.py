@@ -111,7 +111,8 @@ def _plan_quantized(
         ensure_type(weights, TensorType.UINT8)
         ensure_bias(bias, filters, TensorType.INT32)
     else:
-        ensure_type(weights, TensorType.INT8, TensorType.INT4)
+        # The converter writes int16 filters where the model computes them.
+        ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
         ensure_symmetric(weights)
         if source.type == TensorType.INT16:
             ensure_symmetric(source, output)
@@ -122,7 +123,10 @@ def _plan_quantized(
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
     rounding, activation = rounding_of(source, bias), options.fused_activation_function
-    layer = QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point=weights.zero_point)
+    as_int8 = weights.type == TensorType.INT16
+    layer = QuantizedLayer(
+        node, source, weights, bias, output, 0, scales, rounding, activation, weights.zero_point, as_int8=as_int8
+    )
     products = plan_products(context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups)
     layer.add_scratch(context, products.longest * filters)
     return products, layer

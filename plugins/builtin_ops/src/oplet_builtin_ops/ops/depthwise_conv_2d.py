@@ -97,7 +97,8 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
         ensure_type(weights, TensorType.UINT8)
         ensure_bias(bias, filters, TensorType.INT32)
     else:
-        ensure_type(weights, TensorType.INT8, TensorType.INT4)
+        # The converter writes int16 filters where the model computes them.
+        ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
         if source.type == TensorType.INT16:
             ensure_symmetric(source, output)
         ensure_bias(bias, filters, TensorType.INT64 if source.type == TensorType.INT16 else TensorType.INT32)
@@ -105,7 +106,10 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
     rounding = rounding_of(source, bias)
-    return QuantizedLayer(node, source, weights, bias, output, _CHANNELS, scales, rounding, activation, zero_point)
+    as_int8 = weights.type == TensorType.INT16
+    return QuantizedLayer(
+        node, source, weights, bias, output, _CHANNELS, scales, rounding, activation, zero_point, as_int8=as_int8
+    )
 
 
 def bind(context: Context, node: Node) -> Thunk:
