@@ -48,7 +48,9 @@ def scale_ratio(source: Tensor, output: Tensor, factor: float = 1.0) -> float:
 
 
 def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
-    """values * ratio in fixed point."""
+    """values * ratio in fixed point; 0 if the ratio is beyond floats, which is what LiteRT's conversion makes of it."""
+    if not math.isfinite(ratio):
+        return np.zeros(values.shape, np.int64)
     return multiply_by_quantized_multiplier(values.astype(np.int32), *quantize_multiplier(ratio)).astype(np.int64)
 
 

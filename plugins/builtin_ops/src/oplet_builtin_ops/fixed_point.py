@@ -30,6 +30,7 @@ __all__ = [
     "quantized_range",
     "rounding_divide_by_pot",
     "saturating_rounding_doubling_high_mul",
+    "wrapping_divide_by_pot",
 ]
 
 Int32s = NDArray[np.int32]
@@ -96,6 +97,18 @@ def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> NDArray[Any]:
     wide += half - ((wide < 0) & (half > 0))
     wide >>= exponent
     return wide.astype(x.dtype)
+
+
+def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
+    """`rounding_divide_by_pot` of int32 values by exponents that may also be below 0 or above 31.
+
+    C++ leaves those undefined, and some of LiteRT's kernels run into them. Here they give what x86 gives: the amount of
+    a shift counts modulo the width, and the remainder is compared under a mask that a 64-bit shift made.
+    """
+    x, exponent = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
+    mask = ((np.int64(1) << (exponent & 63)) - 1).astype(np.int32).astype(np.int64)
+    carried = (x & mask) > (mask >> 1) + (x < 0)
+    return np.asarray((x >> (exponent & 31)) + carried, np.int32)
 
 
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oplet_builtin_ops.fixed_point import rounding_divide_by_pot
 from oplet_builtin_ops.fixed_point import saturating_rounding_doubling_high_mul as product
 
-__all__ = ["exp_on_negative_values", "reciprocal"]
+__all__ = ["exp_on_negative_values", "inverse_square_root", "logarithm", "reciprocal"]
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -82,3 +82,57 @@ def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
         return np.full(x.shape, value, np.int64), np.full(x.shape, integer_bits - headroom, np.int64)
     headrooms = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
     return np.minimum(_one_over_one_plus((x << headrooms) - (1 << 31)), _ONE), integer_bits - headrooms
+
+
+def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
+    """1 / sqrt(x) of int32 values from 0 on, as multipliers and shifts; that of 0 and 1 is the largest number below 1.
+
+    Five Newton steps with 3 integer bits, from 1.
+    """
+    wide = np.asarray(x, np.int64)
+    # Divided by 4 where it is not below 2**29, then multiplied by 4 until it is not below 2**27.
+    large = wide >= 1 << 29
+    wide = np.where(large, wide >> 2, wide)
+    shifts = 11 + large
+    bits = np.frexp(np.maximum(wide, 1).astype(np.float64))[1].astype(np.int64)
+    pairs = (31 - bits) // 2 - 1
+    shifts = shifts - pairs
+    halved = (np.maximum(wide, 1) << 2 * pairs) >> 1
+    half = (halved + 1) >> 1
+    root = np.full(wide.shape, 1 << 28, np.int64)
+    for _ in range(5):
+        cube = _product(_product(root, root), root) << 6
+        root = (_product(3 << 27, root) - _product(half, cube)) << 3
+    root = _product(root, 1518500250)
+    root = np.where(wide <= 1, _ONE, root << np.maximum(-shifts, 0))
+    return root.astype(np.int32), np.where(wide <= 1, 0, -np.maximum(shifts, 0))
+
+
+def logarithm(x: Int64s) -> Int64s:
+    """The natural logarithm of numbers from 1 on with 12 integer bits, with 5 of them."""
+
+    def bits(value: Int64s) -> Int64s:
+        exponents: Int64s = np.frexp(value.astype(np.float64))[1].astype(np.int64)
+        return exponents
+
+    def shifted(value: Int64s, amount: Any) -> Int64s:
+        return np.minimum(value << amount, _ONE)
+
+    quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
+    # The power of two below x and that below x / sqrt(2); the mantissa lies nearer to 1 with one of them.
+    headroom = 32 - bits(x)
+    first = shifted(_product(x << (headroom - 1), root_of_half), 1)
+    first_power = ((12 - headroom) << 25) + quarter
+    second_headroom = 31 - bits(_product(x, root_of_half))
+    second = shifted(x, second_headroom)
+    second_power = ((12 - second_headroom) << 25) - quarter
+    r, power = np.minimum(first, second), np.maximum(first_power, second_power)
+    p = (r + fourth_root_of_half + 1) >> 1
+    q = 2 * (r - fourth_root_of_half)
+    square = _product(q, q)
+    numerator = _product(q, r) + _product(_product(q, square), 117049297)
+    denominator = _product(p, 1057819769 + q + _product(127690142, square)) + _product(638450708, q)
+    inverse = np.minimum(_one_over_one_plus(denominator), _ONE)
+    scaled = rounding_divide_by_pot(numerator, 6)
+    total = _product(power, 1488522236) + _product(scaled, inverse)
+    return np.asarray(np.clip(total << 1, -(2**31), _ONE))

@@ -134,7 +134,8 @@ def interpolation_table(
         error = _round((samples[1:] + rounded[:-1]) / real(2)) - middles
         table = rounded - np.append(_round(error / real(2)), real(0))
         table[-1] = _round(function(np.array([last], real)).astype(real) * per_unit)[0]
-    clamped = np.nan_to_num(clip(table, real(-32768), real(32767)), nan=-32768)
+    # Where a sample is infinite its error is not a number, which C++ converts to 0.
+    clamped = np.nan_to_num(clip(table, real(-32768), real(32767)), nan=0)
     return np.asarray(clamped).astype(np.int16)
 
 

@@ -23,7 +23,7 @@ from oplet_builtin_ops.fixed_point_functions import exp_on_negative_values, reci
 from oplet_builtin_ops.lookup import interpolate, interpolation_table
 from oplet_builtin_ops.shapes import Array, Thunk
 
-__all__ = ["Softmax8", "Softmax16"]
+__all__ = ["Softmax8", "Softmax16", "distance_scaling"]
 
 Int64s = NDArray[np.int64]
 
@@ -32,6 +32,14 @@ _DISTANCE_BITS: Final = 5
 _SUM_BITS: Final = 12
 _HALF: Final = np.array([1 << 30], np.int64)
 _31: Final = np.array([31], np.int64)
+
+
+def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
+    """The multiplier and shift that take distances of 8-bit values to 5 integer bits, and the farthest that fits."""
+    real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
+    ensure(real > 1, f"beta {beta:g} times the scale {source.scale:g} of {source} is too small for integers.")
+    multiplier, shift = quantize_multiplier(real)
+    return multiplier, shift, math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
 
 
 class Softmax8:
@@ -43,11 +51,7 @@ class Softmax8:
     """
 
     def __init__(self, source: Tensor, beta: float) -> None:
-        scale = beta * source.scale
-        real = min(scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
-        ensure(real > 1, f"beta {beta:g} times the scale {source.scale:g} of {source} is too small for integers.")
-        multiplier, shift = quantize_multiplier(real)
-        farthest = math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
+        multiplier, shift, farthest = distance_scaling(source, beta)
         distances = np.arange(256)
         reached = distances <= farthest
         scaled = multiply_by_quantized_multiplier(-np.where(reached, distances, 0).astype(np.int32), multiplier, shift)

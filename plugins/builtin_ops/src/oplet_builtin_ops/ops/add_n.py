@@ -1,0 +1,36 @@
+"""ADD_N: the sum of two or more tensors of one shape. Numerics: tflite/kernels/add_n.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+
+TYPES = (TensorType.FLOAT32, TensorType.INT32)
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, max(2, len(node.inputs)))
+    first = node.inputs[0]
+    ensure_type(first, *TYPES)
+    for other in node.inputs[1:]:
+        ensure(other.shape == first.shape, f"{first} and {other} must have the same shape.")
+        ensure_same_type(first, other)
+    context.set_type(node.outputs[0], first.type)
+    context.resize_tensor(node.outputs[0], first.shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    first, second, *rest = (tensor.data for tensor in node.inputs)
+    output = node.outputs[0].data
+
+    def run() -> None:
+        np.add(first, second, output)
+        for term in rest:
+            np.add(output, term, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)

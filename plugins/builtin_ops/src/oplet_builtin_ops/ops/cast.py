@@ -1,0 +1,103 @@
+"""CAST: values as another type. Floats are cut off towards zero and bounded by what an integer type can hold; NaN becomes
+its largest number.
+
+Numerics: tflite/kernels/cast.cc
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Array, Thunk, copier, ensure_operands
+
+#: The types that become one another.
+TYPES: Final = (
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.FLOAT64,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.UINT16,
+    TensorType.INT32,
+    TensorType.UINT32,
+    TensorType.INT64,
+    TensorType.BOOL,
+    TensorType.COMPLEX64,
+)
+SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.BFLOAT16)
+FLOATS: Final = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.COMPLEX64, *SHORT_FLOATS)
+#: The types that only FLOAT32 becomes, and that become FLOAT32 only, with their bounds.
+PACKED: Final = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, *TYPES, *PACKED)
+    ensure_type(output, *TYPES, *PACKED)
+    for packed, other in ((source, output), (output, source)):
+        fits = packed.type not in PACKED or other.type == TensorType.FLOAT32
+        ensure(fits, f"{source} cannot become {output.type.name}: {packed.type.name} is cast from and to FLOAT32 only.")
+    context.resize_tensor(output, source.shape)
+    if _is_cut_off(source.type, output.type):
+        exact = source.type == TensorType.FLOAT64 or output.dtype.itemsize >= 4
+        context.add_temporary(node, source.shape, TensorType.FLOAT64 if exact else TensorType.FLOAT32)
+    elif source.type == TensorType.FLOAT64 and output.type in SHORT_FLOATS:
+        context.add_temporary(node, source.shape, TensorType.FLOAT32)
+
+
+def _is_cut_off(source: TensorType, target: TensorType) -> bool:
+    return source in FLOATS and target not in FLOATS and target != TensorType.BOOL
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    given, wanted = node.inputs[0].type, node.outputs[0].type
+    if given == TensorType.COMPLEX64 != wanted:
+        source = source.real
+    if wanted == TensorType.BOOL:
+        zero = np.zeros((), source.dtype)
+
+        def compare() -> None:
+            np.not_equal(source, zero, output)
+
+        return compare
+    if not node.temporaries:
+        return copier(output, source)
+    work = node.temporaries[0].data
+    if _is_cut_off(given, wanted):
+        return _bind_cut_off(source, work, output, PACKED.get(wanted))
+
+    def run() -> None:
+        # Rounded twice: LiteRT goes through single precision.
+        work[...] = source
+        output[...] = work
+
+    return run
+
+
+def _bind_cut_off(source: Array, work: Array, output: Array, bounds: tuple[int, int] | None) -> Thunk:
+    info = np.iinfo(output.dtype)
+    low, high = bounds or (int(info.min), int(info.max))
+    lowest, highest = np.array(low, work.dtype), np.array(high, work.dtype)
+    if int(highest) > high:
+        # No float is the largest int64; the next one below is far enough from it to tell.
+        highest = np.nextafter(highest, np.zeros_like(highest))
+
+    def run() -> None:
+        work[...] = source
+        np.fmin(work, highest, out=work)
+        np.maximum(work, lowest, out=work)
+        np.copyto(output, work, "unsafe")
+        if int(highest) < high:
+            np.copyto(output, high, where=work == highest)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*TYPES, *PACKED))

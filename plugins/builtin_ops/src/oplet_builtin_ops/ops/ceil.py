@@ -1,0 +1,10 @@
+"""CEIL: the smallest integer that is not below. Numerics: tflite/kernels/ceil.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_builtin_ops.elementwise import elementwise_registration
+
+REGISTRATION = elementwise_registration(np.ceil, TensorType.FLOAT32, derive=True)

@@ -1,0 +1,44 @@
+"""ELU: x where it is positive, else exp(x) - 1. Numerics: tflite/kernels/activations.cc (EluPrepare, EluEval)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, TensorType
+from oplet_builtin_ops.elementwise import bind_table, function_table, prepare_elementwise
+from oplet_builtin_ops.shapes import Thunk
+
+TYPES = (TensorType.FLOAT32, TensorType.INT8)
+
+
+def _elu(x: NDArray[Any]) -> NDArray[Any]:
+    return np.where(x < 0, np.expm1(np.minimum(x, 0).astype(np.float64)), x)
+
+
+def prepare(context: Context, node: Node) -> None:
+    source, output = prepare_elementwise(context, node, *TYPES)
+    if source.type == TensorType.INT8:
+        node.prepared = node.cached("table", lambda: function_table(source, output, _elu))
+    else:
+        context.add_temporary(node, source.shape)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    if node.inputs[0].type == TensorType.INT8:
+        return bind_table(node)
+    positive, zero = node.temporaries[0].data, np.zeros((), np.float32)
+
+    def run() -> None:
+        np.maximum(source, zero, out=positive)
+        np.minimum(source, zero, out=output)
+        np.expm1(output, output)
+        np.add(output, positive, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)

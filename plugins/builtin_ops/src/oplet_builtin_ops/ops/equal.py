@@ -1,0 +1,10 @@
+"""EQUAL: whether two values are. Numerics: tflite/kernels/comparisons.cc (EqualEval)"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_builtin_ops.comparison import comparison_registration
+
+REGISTRATION = comparison_registration(np.equal, TensorType.BOOL, TensorType.STRING, scaled_int16=True)

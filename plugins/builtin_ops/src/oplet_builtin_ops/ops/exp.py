@@ -1,0 +1,40 @@
+"""EXP. Numerics: tflite/kernels/exp.cc"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, TensorType
+from oplet_builtin_ops.elementwise import bind_table, function_table, prepare_elementwise
+from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shapes import Thunk
+
+
+def _exp(x: NDArray[Any]) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        return np.exp(x.astype(np.float64))
+
+
+def prepare(context: Context, node: Node) -> None:
+    source, output = prepare_elementwise(context, node, TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, derive=True)
+    if source.type == TensorType.INT16:
+        ensure_zero_point_is_zero(source, output)
+    if source.type != TensorType.FLOAT32:
+        node.prepared = node.cached(f"table of {source.type.name}", lambda: function_table(source, output, _exp))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    if node.inputs[0].type != TensorType.FLOAT32:
+        return bind_table(node)
+    source, output = node.inputs[0].data, node.outputs[0].data
+
+    def run() -> None:
+        np.exp(source, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,64 @@
+"""FAKE_QUANT: floats rounded to what so many bits between a minimum and a maximum can express.
+
+Numerics: tflite/kernels/fake_quant.cc, internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.schema.options import FakeQuantOptions
+from oplet_builtin_ops.elementwise import prepare_elementwise
+from oplet_builtin_ops.fixed_point import clip
+from oplet_builtin_ops.shapes import Thunk
+
+#: Added before what follows the point is cut off, it rounds halves up; a half itself would carry 0.49999997 up to 1.
+_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+
+
+class Range(NamedTuple):
+    """The range with its ends moved so that 0 is one of the steps."""
+
+    low: np.float32
+    high: np.float32
+    step: np.float32
+
+
+def _nudged(low: np.float32, high: np.float32, bits: int) -> Range:
+    steps = np.float32((1 << bits) - 1)
+    step = (high - low) / steps
+    zero_point = np.float32(0) - low / step
+    nearest = np.clip(np.floor(zero_point + _HALF), np.float32(0), steps)
+    return Range(-nearest * step, (steps - nearest) * step, step)
+
+
+def prepare(context: Context, node: Node) -> None:
+    prepare_elementwise(context, node, TensorType.FLOAT32, derive=True)
+    options = node.options(FakeQuantOptions)
+    ensure(not options.narrow_range, "narrow_range is true; it is meant for weights and not supported at run time.")
+    ensure(1 <= options.num_bits <= 16, f"num_bits is {options.num_bits}; it must be 1 to 16.")
+    ensure(options.min < options.max, f"the range from {options.min:g} to {options.max:g} is empty.")
+    node.prepared = _nudged(np.float32(options.min), np.float32(options.max), options.num_bits)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    low, high, step = (np.array(value) for value in node.prepared)
+    per_step, half = np.array(np.float32(1) / step), np.array(_HALF)
+
+    def run() -> None:
+        clip(source, low, high, output)
+        np.subtract(output, low, output)
+        np.multiply(output, per_step, output)
+        np.add(output, half, output)
+        np.floor(output, output)
+        np.multiply(output, step, output)
+        np.add(output, low, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))

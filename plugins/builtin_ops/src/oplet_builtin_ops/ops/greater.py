@@ -1,0 +1,10 @@
+"""GREATER: whether the first value is. Numerics: tflite/kernels/comparisons.cc (GreaterEval)"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_builtin_ops.comparison import comparison_registration
+
+REGISTRATION = comparison_registration(np.greater, TensorType.BFLOAT16)

@@ -1,0 +1,10 @@
+"""LESS: whether the first value is. Numerics: tflite/kernels/comparisons.cc (LessEval)"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_builtin_ops.comparison import comparison_registration
+
+REGISTRATION = comparison_registration(np.less, TensorType.BFLOAT16)

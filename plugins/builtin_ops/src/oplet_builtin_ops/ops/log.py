@@ -1,0 +1,27 @@
+"""LOG: the natural logarithm. Numerics: tflite/kernels/elementwise.cc (LogEval, LogLUTPrepare)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Tensor, TensorType
+from oplet_builtin_ops.elementwise import function_table, table_registration
+from oplet_builtin_ops.fixed_point import quantized_range
+from oplet_builtin_ops.shapes import Array
+
+
+def _table(source: Tensor, output: Tensor) -> Array:
+    lowest = np.float32(quantized_range(source.type)[0] - output.zero_point) * np.float32(output.scale)
+
+    def log(x: NDArray[Any]) -> NDArray[Any]:
+        # What has no logarithm becomes the smallest number that the output can hold.
+        positive = x > 0
+        return np.where(positive, np.log(np.where(positive, x, 1).astype(np.float64)), lowest)
+
+    return function_table(source, output, log)
+
+
+REGISTRATION = table_registration(np.log, _table, plain=(TensorType.FLOAT32,), quantized=(TensorType.INT8, TensorType.INT16))

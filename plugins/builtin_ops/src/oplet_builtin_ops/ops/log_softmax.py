@@ -1,0 +1,79 @@
+"""LOG_SOFTMAX along the last dimension: x less the logarithm of the sum of all exp(x).
+
+Numerics: tflite/kernels/activations.cc (LogSoftmaxPrepare), internal/reference/log_softmax.h, integer_ops/log_softmax.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet_builtin_ops.elementwise import prepare_elementwise
+from oplet_builtin_ops.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, rounding_divide_by_pot
+from oplet_builtin_ops.fixed_point_functions import logarithm
+from oplet_builtin_ops.quantization import ensure_quantized
+from oplet_builtin_ops.quantized_softmax import Softmax8, distance_scaling
+from oplet_builtin_ops.shapes import Array, Thunk
+
+TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
+#: Steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
+_STEP_BITS = 31 - 5 - 4
+
+
+class Quantized:
+    """The tables of a node: what each possible distance from a row's largest value adds to the sum, and what it scales to."""
+
+    def __init__(self, source: Tensor) -> None:
+        self.summands = Softmax8(source, 1.0).summands
+        multiplier, shift, self.farthest = distance_scaling(source, 1.0)
+        self.distances = multiply_by_quantized_multiplier(-np.arange(256, dtype=np.int32), multiplier, shift).astype(np.int64)
+        self.reverse = quantize_multiplier((1 << (31 - shift)) / multiplier)
+
+    def run(self, x: NDArray[np.integer], y: Array) -> None:
+        info = np.iinfo(y.dtype)
+        below = np.max(x, -1, keepdims=True).astype(np.int64) - x
+        logarithms = logarithm(np.add.reduce(self.summands[below], -1, keepdims=True))
+        reach = multiply_by_quantized_multiplier(logarithms - 2**31, *self.reverse)
+        lowest = np.maximum(reach, -self.farthest - 1)
+        steps = rounding_divide_by_pot(self.distances[below] - logarithms, _STEP_BITS) + info.max
+        y[...] = np.where(-below > lowest, np.clip(steps, info.min, info.max), info.min)
+
+
+def prepare(context: Context, node: Node) -> None:
+    source, output = prepare_elementwise(context, node, *TYPES)
+    ensure(source.ndim >= 1, f"{source} must have a dimension at least.")
+    if source.type == TensorType.FLOAT32:
+        context.add_temporary(node, source.shape)
+        context.add_temporary(node, (*source.shape[:-1], 1))
+        return
+    ensure_quantized(source, output)
+    zero_point = 127 if source.type == TensorType.INT8 else 255
+    ensure(
+        output.scale == 1 / 16 and output.zero_point == zero_point,
+        f"{output} has scale {output.scale:g} and zero point {output.zero_point}; LOG_SOFTMAX gives 1/16 and {zero_point}.",
+    )
+    node.prepared = node.cached(f"tables of {source.type.name}", lambda: Quantized(source))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output = node.inputs[0].data, node.outputs[0].data
+    if not output.size:
+        return lambda: None
+    if node.inputs[0].type != TensorType.FLOAT32:
+        tables: Quantized = node.prepared
+        return lambda: tables.run(source, output)
+    exponentials, row = (temporary.data for temporary in node.temporaries)
+
+    def run() -> None:
+        np.maximum.reduce(source, -1, out=row, keepdims=True)
+        np.subtract(source, row, output)
+        np.exp(output, exponentials)
+        np.add.reduce(exponentials, -1, out=row, keepdims=True)
+        np.log(row, row)
+        np.subtract(output, row, output)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)

@@ -1,0 +1,10 @@
+"""LOGICAL_NOT. Numerics: tflite/kernels/elementwise.cc (LogicalNotEval)"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_builtin_ops.elementwise import elementwise_registration
+
+REGISTRATION = elementwise_registration(np.logical_not, TensorType.BOOL)

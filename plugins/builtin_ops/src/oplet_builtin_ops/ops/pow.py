@@ -1,0 +1,61 @@
+"""POW: the first input to the power of the second. Numerics: tflite/kernels/pow.cc, optimized_ops.h (BroadcastPow4D)"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure
+from oplet_builtin_ops.pairwise import bind_steps, prepare_pairwise
+from oplet_builtin_ops.shapes import Array, Thunk
+
+#: How near to an integer a single exponent of many bases is taken for it.
+_TOLERANCE = np.float32(1e-5)
+
+
+def prepare(context: Context, node: Node) -> None:
+    a, b, _ = prepare_pairwise(context, node, TensorType.FLOAT32, TensorType.INT32)
+    node.prepared = b.size == 1 and a.shape != b.shape
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    one_exponent = bool(node.prepared)
+    if node.inputs[0].type == TensorType.INT32:
+        return bind_steps(node, _multiplied if one_exponent else _power_of_integers)
+    if not one_exponent:
+        return bind_steps(node, np.power)
+    bases, exponent = node.inputs[0].data, node.inputs[1].data.reshape(-1)
+    # A base of more dimensions has the output's shape; one of fewer has as many elements.
+    output = node.outputs[0].data.reshape(bases.shape)
+
+    def run() -> None:
+        power = exponent[0]
+        nearest = np.rint(power)
+        if nearest >= 1 and abs(power - nearest) < _TOLERANCE:
+            power = nearest
+        if power == 2:
+            np.square(bases, output)
+        else:
+            np.power(bases, power, output)
+
+    return run
+
+
+def _ensure_not_negative(exponents: Array) -> None:
+    lowest = int(exponents.min(initial=0))
+    ensure(lowest >= 0, f"POW does not support negative value for int32: an exponent is {lowest}.")
+
+
+def _multiplied(bases: Array, exponents: Array, output: Array) -> None:
+    """A power with one exponent is multiplied out, and wraps around."""
+    _ensure_not_negative(exponents)
+    np.power(bases, exponents, output)
+
+
+def _power_of_integers(bases: Array, exponents: Array, output: Array) -> None:
+    """Powers with many exponents go through double precision; what an int32 cannot hold becomes the lowest one."""
+    _ensure_not_negative(exponents)
+    powers = np.power(bases, exponents, dtype=np.float64)
+    output[...] = np.where(np.abs(powers) < 2.0**31, powers, -(2.0**31))
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

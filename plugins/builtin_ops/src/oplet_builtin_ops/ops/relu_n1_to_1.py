@@ -1,0 +1,8 @@
+"""RELU_N1_TO_1: x between -1 and 1. Numerics: tflite/kernels/activations.cc (Relu1Eval)"""
+
+from __future__ import annotations
+
+from oplet import TensorType
+from oplet_builtin_ops.activations import clamp_registration
+
+REGISTRATION = clamp_registration(-1.0, 1.0, TensorType.INT8, TensorType.UINT8)

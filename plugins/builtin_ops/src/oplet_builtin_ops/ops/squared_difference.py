@@ -1,0 +1,54 @@
+"""SQUARED_DIFFERENCE: (a - b) squared. Numerics: tflite/kernels/squared_difference.cc"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet_builtin_ops.binary_arithmetic import add_pair_scratch, bind_pairs
+from oplet_builtin_ops.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.pairwise import bind_steps, prepare_pairwise
+from oplet_builtin_ops.quantization import ensure_quantized
+from oplet_builtin_ops.shapes import Array, Thunk
+
+#: Values are multiplied by 2**7 before they are scaled to a common step.
+_LEFT_SHIFT = 7
+
+
+def prepare(context: Context, node: Node) -> None:
+    a, b, output = prepare_pairwise(context, node, TensorType.FLOAT32, TensorType.INT32, TensorType.INT8)
+    if a.type == TensorType.INT8:
+        ensure_quantized(a, b, output)
+        ratio = _ratios(a, b, output)[2]
+        ensure(0 < ratio < 1, f"{output} has scale {output.scale:g}, too fine for the square of a difference of {a} and {b}.")
+        add_pair_scratch(context, node)
+
+
+def _ratios(a: Tensor, b: Tensor, output: Tensor) -> tuple[float, float, float]:
+    step = float(2 * np.float32(max(a.scale, b.scale)))
+    return a.scale / step, b.scale / step, step * step / ((1 << 2 * _LEFT_SHIFT) * output.scale)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    if node.inputs[0].type != TensorType.INT8:
+        return bind_steps(node, _plain)
+    a, b = node.inputs
+    output = node.outputs[0]
+    first, second, result = (quantize_multiplier(ratio) for ratio in _ratios(a, b, output))
+
+    def rule(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
+        x, y = (x - a.zero_point) << _LEFT_SHIFT, (y - b.zero_point) << _LEFT_SHIFT
+        difference = multiply_by_quantized_multiplier(x, *first) - multiply_by_quantized_multiplier(y, *second)
+        square = multiply_by_quantized_multiplier(difference * difference, *result).astype(np.int64)
+        return np.clip(square + output.zero_point, -128, 127)
+
+    return bind_pairs(node, rule)
+
+
+def _plain(a: Array, b: Array, output: Array) -> None:
+    np.subtract(a, b, output)
+    np.multiply(output, output, output)
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
