@@ -80,8 +80,8 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
             subgraph.add_operator(op, [at[n] for n in inputs.split()], [at[n] for n in outputs.split()], options)
         indices.append(at)
     for key, number in (signatures or {}).items():
-        roles = [
+        given, taken = (
             {name: indices[number][name] for name in names.split()} for names in (graphs[number].inputs, graphs[number].outputs)
-        ]
-        builder.add_signature(key, *roles, number)
+        )
+        builder.add_signature(key, given, taken, number)
     return builder.to_bytes()

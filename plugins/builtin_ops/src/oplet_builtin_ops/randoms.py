@@ -21,6 +21,11 @@ from oplet_builtin_ops.shapes import ensure_operands, read_ints
 __all__ = ["Stream", "bind_random", "prepare_random"]
 
 
+def _as_int32(seed: int) -> int:
+    """LiteRT keeps the low half of a seed, with its sign."""
+    return (seed + 2**31) % 2**32 - 2**31
+
+
 class Stream:
     """A node's random numbers."""
 
@@ -31,7 +36,7 @@ class Stream:
 
     def _start(self) -> None:
         self._restarts = self._context.restarts
-        seed, seed2 = self._options.seed, self._options.seed2
+        seed, seed2 = (_as_int32(seed) for seed in (self._options.seed, self._options.seed2))
         if seed == 0 and seed2 == 0:
             seed, seed2 = secrets.randbits(64), secrets.randbits(64)
         self._generator = PhiloxRandom(seed, seed2)

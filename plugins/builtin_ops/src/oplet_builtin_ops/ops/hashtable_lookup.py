@@ -55,11 +55,10 @@ def _search(keys: Array, wanted: Array) -> Array:
         if not searching.any():
             return found
         middle = (low + high) // 2
-        # The comparison is a difference of int32, which may wrap around.
-        order = wanted - keys.take(middle, mode="clip")
-        found[searching & (order == 0)] = middle[searching & (order == 0)]
-        high = np.where(searching & (order < 0), middle, high)
-        low = np.where(searching & (order > 0), middle + 1, low)
+        probe = keys.take(middle, mode="clip")
+        found = np.where(searching & (wanted == probe), middle, found)
+        high = np.where(searching & (wanted < probe), middle, high)
+        low = np.where(searching & (wanted > probe), middle + 1, low)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
