@@ -37,7 +37,9 @@ def options_of(padding: Padding, strides: Any, dilations: Any, **more: Any) -> C
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("activation", [ActivationFunctionType.NONE, ActivationFunctionType.RELU6])
 @pytest.mark.parametrize(("padding", "taps", "strides", "dilations"), CASES)
-def test_conv_3d(litert: Callable[..., Any], padding: Any, taps: Any, strides: Any, dilations: Any, activation: Any, constant: bool) -> None:
+def test_conv_3d(
+    litert: Callable[..., Any], padding: Any, taps: Any, strides: Any, dilations: Any, activation: Any, constant: bool
+) -> None:
     source, weights, bias = normal(2, 5, 6, 7, 3), normal(*taps, 3, 4), normal(4)
     options = options_of(padding, strides, dilations, fused_activation_function=activation)
     operands: list[Any] = [weights, bias] if constant else [Spec("float32", weights.shape), Spec("float32", bias.shape)]
@@ -55,15 +57,12 @@ def test_conv_3d_transpose(
     shape = np.array([2, 5, 6, 7, 4], np.int32)
     spans = [(t - 1) * d + 1 for t, d in zip(taps, dilations)]
     sizes = [
-        -(-int(n) // s) if padding == Padding.SAME else (int(n) - span) // s + 1
-        for n, s, span in zip(shape[1:4], strides, spans)
+        -(-int(n) // s) if padding == Padding.SAME else (int(n) - span) // s + 1 for n, s, span in zip(shape[1:4], strides, spans)
     ]
     source, weights = normal(2, *sizes, 3), normal(*taps, 4, 3)
     given = shape if constant else Spec("int32", (5,))
     operands = [given, weights, Spec("float32", source.shape), *([normal(4)] if bias else [])]
-    model = one_op_model(
-        "CONV_3D_TRANSPOSE", operands, [Spec("float32", (1,) * 5)], options_of(padding, strides, dilations)
-    )
+    model = one_op_model("CONV_3D_TRANSPOSE", operands, [Spec("float32", (1,) * 5)], options_of(padding, strides, dilations))
     feeds = [source] if constant else [shape, source]
     np.testing.assert_allclose(run_op(model, *feeds)[0], litert(model, *feeds)[0], rtol=1e-4, atol=1e-5)
 
@@ -88,7 +87,7 @@ def test_conv_3d_refuses(source: Any, weights: Any, options: Any, message: str) 
 
 def test_conv_3d_transpose_refuses_a_shape_that_the_input_does_not_give() -> None:
     options = options_of(Padding.SAME, (2, 2, 2), (1, 1, 1))
-    operands = [np.array([1, 9, 4, 4, 2], np.int32), normal(2, 2, 2, 2, 3), Spec("float32", (1, 2, 2, 2, 3))]
+    operands: list[Any] = [np.array([1, 9, 4, 4, 2], np.int32), normal(2, 2, 2, 2, 3), Spec("float32", (1, 2, 2, 2, 3))]
     model = one_op_model("CONV_3D_TRANSPOSE", operands, [Spec("float32", (1,) * 5)], options)
     with pytest.raises(OpletError, match=r"belongs to an input of \[5, 2, 2\]"):
         run_op(model, normal(1, 2, 2, 2, 3))

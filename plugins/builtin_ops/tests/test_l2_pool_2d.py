@@ -21,7 +21,9 @@ def pool_model(type: str, **options: Any) -> bytes:
 
 @pytest.mark.parametrize("activation", [ActivationFunctionType.NONE, ActivationFunctionType.RELU_N1_TO_1])
 @pytest.mark.parametrize("padding", list(Padding))
-@pytest.mark.parametrize(("size", "stride"), [((2, 2), (2, 2)), ((3, 1), (1, 2)), ((1, 4), (3, 1)), ((7, 8), (1, 1)), ((1, 1), (1, 1))])
+@pytest.mark.parametrize(
+    ("size", "stride"), [((2, 2), (2, 2)), ((3, 1), (1, 2)), ((1, 4), (3, 1)), ((7, 8), (1, 1)), ((1, 1), (1, 1))]
+)
 def test_equals_litert(litert: Callable[..., Any], size: Any, stride: Any, padding: Any, activation: Any) -> None:
     model = pool_model(
         "float32",

@@ -52,7 +52,7 @@ def _elementwise(operands: int, function: Callable[..., Any], types: tuple[Tenso
     def bind(context: Context, node: Node) -> Thunk:
         return quietly(function, *(tensor.data for tensor in node.inputs), node.outputs[0].data)
 
-    return Registration(prepare=prepare, bind=bind, pure=True)
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
 
 
 def unary(function: Callable[[Array, Array], Any], *types: TensorType) -> Registration:

@@ -7,6 +7,7 @@ Numerics: tflite/kernels/stablehlo_reduce_window.cc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,9 +15,9 @@ from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet_builtin_ops.program import Call, run_calls
 from oplet_builtin_ops.shapes import Array, Shape, Thunk, along, ensure_same_type
 
-__all__ = ["WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
+__all__ = ["REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
 
-_TYPES = (
+REDUCIBLE_TYPES = (
     TensorType.FLOAT32,
     TensorType.FLOAT64,
     TensorType.BOOL,
@@ -58,7 +59,7 @@ class WindowAxis:
 
 def ensure_reducible(source: Tensor, initial: Tensor, output: Tensor) -> None:
     """Refuse operands that LiteRT does not reduce."""
-    ensure_type(source, *_TYPES)
+    ensure_type(source, *REDUCIBLE_TYPES)
     ensure_same_type(source, output)
     ensure_same_type(source, initial)
     ensure(1 <= source.ndim <= 6, f"{source} must have 1 to 6 dimensions.")
@@ -114,8 +115,10 @@ def fold_windows(
         if len(views) == 1:
             program.append((np.copyto, (folded, views[0])))
         else:
-            program.append((ufunc, (views[0], views[1], folded)))
-            program += [(ufunc, (folded, view, folded)) for view in views[2:]]
+            # maximum and minimum take `out` by name only.
+            fold = partial(ufunc, out=folded)
+            program.append((fold, (views[0], views[1])))
+            program += [(fold, (folded, view)) for view in views[2:]]
         source = folded
-    program.append((ufunc, (initial.reshape(()), source, target)))
+    program.append((partial(ufunc, out=target), (initial.reshape(()), source)))
     return run_calls(program)

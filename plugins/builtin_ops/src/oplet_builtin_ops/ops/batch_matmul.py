@@ -178,4 +178,10 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
     return run_calls(program)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=(_FLOAT32, _INT8, _INT16),
+    differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none.",
+)

@@ -57,4 +57,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run_calls(padding + work.calls(maps, weights, columns, node.outputs[0].data, finish.calls))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))

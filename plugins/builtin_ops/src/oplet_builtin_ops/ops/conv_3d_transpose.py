@@ -93,4 +93,4 @@ def _bind(node: Node) -> Thunk:
     return run_calls(program + finish.calls(output.reshape(-1, weights.shape[3] or 1)))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))

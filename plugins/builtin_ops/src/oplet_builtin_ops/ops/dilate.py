@@ -16,7 +16,9 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, node.outputs[0])
     ensure_same_type(source, value)
     ensure_type(dilations, TensorType.INT32)
-    ensure(dilations.shape == (source.ndim,), f"the dilations {dilations} must have shape [{source.ndim}], one for each dimension.")
+    ensure(
+        dilations.shape == (source.ndim,), f"the dilations {dilations} must have shape [{source.ndim}], one for each dimension."
+    )
     ensure(value.size >= 1, f"the padding value {value} must hold a value.")
     defer_or_resize(context, node, [dilations], _shapes)
 

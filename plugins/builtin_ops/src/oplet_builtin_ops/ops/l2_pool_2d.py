@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet import Registration
+from oplet import Registration, TensorType
 from oplet_builtin_ops.pooling import bind_l2, prepare_l2
 
-REGISTRATION = Registration(prepare=prepare_l2, bind=bind_l2, pure=True)
+REGISTRATION = Registration(prepare=prepare_l2, bind=bind_l2, pure=True, types=(TensorType.FLOAT32,))

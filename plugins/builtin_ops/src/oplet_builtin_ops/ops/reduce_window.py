@@ -11,7 +11,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.enums import ReduceWindowFunction
 from oplet.schema.stablehlo_options import ReduceWindowOptions
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, read_ints
-from oplet_builtin_ops.window_reduction import add_fold_scratch, ensure_reducible, fold_windows, window_axes
+from oplet_builtin_ops.window_reduction import REDUCIBLE_TYPES, add_fold_scratch, ensure_reducible, fold_windows, window_axes
 
 _FUNCTIONS = {
     ReduceWindowFunction.ADD: np.add,
@@ -43,4 +43,6 @@ def bind(context: Context, node: Node) -> Thunk:
     return fold_windows(function, node.inputs[0].data, axes, node.inputs[1].data, scratch, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(
+    prepare=prepare, bind=bind, pure=True, types=REDUCIBLE_TYPES, differences="a sum or product of booleans is a boolean here."
+)

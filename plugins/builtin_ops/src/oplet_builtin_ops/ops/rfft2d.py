@@ -47,4 +47,10 @@ def _bind(node: Node) -> Thunk:
     return run if used.size else clear
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=(TensorType.FLOAT32,),
+    differences="transforms of width 1 are right here; LiteRT leaves a part of them out.",
+)

@@ -28,4 +28,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return quietly(np.absolute, node.inputs[0].data, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*FLOATS, *SIGNED, *COMPLEX))

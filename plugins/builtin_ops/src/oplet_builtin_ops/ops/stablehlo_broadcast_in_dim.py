@@ -7,7 +7,7 @@ import numpy as np
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloBroadcastInDimOptions
 from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type
-from oplet_builtin_ops.stablehlo import attribute, declared_shape, ensure_axes, ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, attribute, declared_shape, ensure_axes, ensure_values
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -34,4 +34,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return copier(output, aligned.reshape([dims.get(axis, 1) for axis in range(output.ndim)]))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

@@ -27,4 +27,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return quietly(clip, values, low, high, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*FLOATS, *INTEGERS))

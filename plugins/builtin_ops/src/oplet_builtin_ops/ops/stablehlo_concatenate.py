@@ -6,7 +6,7 @@ from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloConcatenateOptions
 from oplet_builtin_ops.program import run_calls
 from oplet_builtin_ops.shapes import Thunk, along, ensure_operands, ensure_same_type
-from oplet_builtin_ops.stablehlo import ensure_axes, ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, ensure_axes, ensure_values
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -35,4 +35,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run_calls(program)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

@@ -10,7 +10,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration
 from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
-from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, ensure_not_quantized, ensure_values
+from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, VALUES, ensure_not_quantized, ensure_values
 from oplet_builtin_ops.stablehlo_elementwise import quietly
 
 
@@ -45,4 +45,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return quietly(_assign, output.data, values)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

@@ -143,4 +143,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run_calls(program)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*FLOATS, *INTEGERS))

@@ -6,7 +6,7 @@ from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloDynamicSliceOptions
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.slice_updates import clamped_starts, ensure_scalar_starts
-from oplet_builtin_ops.stablehlo import attribute, ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_values
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -34,4 +34,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

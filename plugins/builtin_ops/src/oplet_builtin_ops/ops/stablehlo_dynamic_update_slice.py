@@ -5,7 +5,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.slice_updates import ensure_scalar_starts, ensure_update_fits, update_thunk
-from oplet_builtin_ops.stablehlo import ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, ensure_values
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -23,4 +23,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return update_thunk(operand, update, starts, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

@@ -13,7 +13,7 @@ from oplet_builtin_ops.stablehlo_elementwise import ARITHMETIC, litert_binary
 
 def _maximum(a: Array, b: Array, target: Array) -> None:
     if a.dtype.kind != "f":
-        np.maximum(a, b, target)
+        np.maximum(a, b, out=target)
         return
     # LiteRT takes the second operand only if it is larger: a NaN there is passed over.
     np.copyto(target, a)

@@ -13,7 +13,7 @@ from oplet_builtin_ops.stablehlo_elementwise import ARITHMETIC, litert_binary
 
 def _minimum(a: Array, b: Array, target: Array) -> None:
     if a.dtype.kind != "f":
-        np.minimum(a, b, target)
+        np.minimum(a, b, out=target)
         return
     # LiteRT takes the second operand only if it is smaller: a NaN there is passed over.
     np.copyto(target, a)

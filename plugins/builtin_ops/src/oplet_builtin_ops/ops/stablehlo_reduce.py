@@ -13,7 +13,7 @@ from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloReduceOptions
 from oplet_builtin_ops.regions import body_function
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
-from oplet_builtin_ops.stablehlo import HALVES, attribute, ensure_axes, ensure_not_quantized, ensure_values
+from oplet_builtin_ops.stablehlo import HALVES, VALUES, attribute, ensure_axes, ensure_not_quantized, ensure_values
 from oplet_builtin_ops.stablehlo_elementwise import quietly
 
 
@@ -62,4 +62,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return quietly(reduce)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

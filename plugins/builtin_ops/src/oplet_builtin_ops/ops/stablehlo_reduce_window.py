@@ -13,7 +13,7 @@ from oplet_builtin_ops.program import run_calls
 from oplet_builtin_ops.regions import body_function
 from oplet_builtin_ops.shapes import Thunk, ensure_operands
 from oplet_builtin_ops.stablehlo import attribute
-from oplet_builtin_ops.window_reduction import add_fold_scratch, ensure_reducible, fold_windows, window_axes
+from oplet_builtin_ops.window_reduction import REDUCIBLE_TYPES, add_fold_scratch, ensure_reducible, fold_windows, window_axes
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -62,4 +62,6 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(
+    prepare=prepare, bind=bind, pure=True, types=REDUCIBLE_TYPES, differences="a sum or product of booleans is a boolean here."
+)

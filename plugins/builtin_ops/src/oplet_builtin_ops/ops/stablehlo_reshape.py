@@ -6,7 +6,7 @@ from math import prod
 
 from oplet import Context, Node, Registration, ensure
 from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type
-from oplet_builtin_ops.stablehlo import declared_shape, ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, declared_shape, ensure_values
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -23,4 +23,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return copier(node.outputs[0].data.reshape(-1), node.inputs[0].data.reshape(-1))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

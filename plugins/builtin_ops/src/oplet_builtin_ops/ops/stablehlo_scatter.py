@@ -93,4 +93,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return quietly(scatter)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=ARITHMETIC)

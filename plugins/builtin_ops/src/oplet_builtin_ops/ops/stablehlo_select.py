@@ -7,7 +7,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.program import run_calls
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
-from oplet_builtin_ops.stablehlo import ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, ensure_values
 from oplet_builtin_ops.stablehlo_elementwise import ensure_same_shape
 
 
@@ -29,4 +29,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run_calls([(np.copyto, (output, on_false)), (np.copyto, (output, on_true, "no", condition))])
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

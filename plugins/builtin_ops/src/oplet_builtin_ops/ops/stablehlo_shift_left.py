@@ -26,4 +26,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return quietly(np.left_shift, node.inputs[0].data, node.inputs[1].data, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.INT8, TensorType.INT16, TensorType.INT32))

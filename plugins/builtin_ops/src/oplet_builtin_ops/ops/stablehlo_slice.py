@@ -5,7 +5,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloSliceOptions
 from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type
-from oplet_builtin_ops.stablehlo import attribute, ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_values
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -33,4 +33,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return copier(node.outputs[0].data, node.inputs[0].data[node.prepared])
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

@@ -11,7 +11,7 @@ from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloSortOptions
 from oplet_builtin_ops.regions import comparator
 from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type, resolve_axis
-from oplet_builtin_ops.stablehlo import COMPLEX, ensure_values
+from oplet_builtin_ops.stablehlo import COMPLEX, VALUES, ensure_values
 from oplet_builtin_ops.stablehlo_elementwise import ensure_same_shape
 
 
@@ -50,4 +50,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloTransposeOptions
 from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type
-from oplet_builtin_ops.stablehlo import attribute, ensure_axes, ensure_values
+from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_axes, ensure_values
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -24,4 +24,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return copier(node.outputs[0].data, node.inputs[0].data.transpose(node.prepared))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)
