@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, ensure
+from oplet import Context, Delegate, Interpreter, MutableOpResolver, Node, Registration, ensure
+from oplet.delegates.delegate import DelegateContext
 from oplet.errors import LimitError, OpletError, PrepareError
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
@@ -30,6 +31,7 @@ def prepare_call(context: Context, node: Node) -> None:
 
 def invoke_call(context: Context, node: Node) -> None:
     callee = node.prepared
+    callee.prepare()
     callee.restart()
     np.copyto(callee.inputs[0].data, node.inputs[0].data)
     callee.bind()()
@@ -175,3 +177,23 @@ def test_an_interpreters_memory_goes_when_it_is_closed() -> None:
         assert all(arena() is None for arena in arenas)
     finally:
         gc.enable()
+
+
+class Tripling(Delegate):
+    """Claims what doubles, and triples."""
+
+    name = "Tripling"
+
+    def prepare(self, context: DelegateContext) -> None:
+        def triple(context: Context, node: Node) -> None:
+            np.multiply(node.inputs[0].data, 3, node.outputs[0].data)
+
+        wanted = [index for index in context.execution_plan if context.node(index).op_name == "Double"]
+        context.replace_node_subsets_with_delegate_kernels(Registration(prepare=same_shape, invoke=triple), wanted)
+
+
+def test_a_delegate_that_changes_a_callee_takes_effect_at_the_next_call() -> None:
+    runner = interpreter(chain("Call", "Double"), {"a": 1})
+    run(runner, [1, 2])
+    runner.modify_graph_with_delegate(Tripling())
+    assert run(runner, [1, 2]).tolist() == [3, 6]

@@ -99,7 +99,7 @@ class _Application(DelegateContext):
             kernels.append(kernel)
         subgraph.nodes.extend(kernels)
         subgraph.execution_plan = plan
-        subgraph.ready = False
+        subgraph.invalidate()
         subgraph.initialize(kernels)
 
 
@@ -124,7 +124,7 @@ def apply_delegate(delegate: Delegate, subgraphs: Sequence[Subgraph], *, cluster
                 touched.free(touched.nodes[len(nodes) :])
                 touched.nodes[:] = nodes
                 touched.execution_plan = plan
-                touched.ready = False
+                touched.invalidate()
             raise DelegateError(
                 f"Restored original execution plan after delegate application failure. {delegate.name} failed on subgraph "
                 f"{subgraph.index}: {error}"

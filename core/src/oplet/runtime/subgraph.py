@@ -166,8 +166,7 @@ class Subgraph(Context):
 
     def release(self) -> None:
         """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
-        self.ready = False
-        self.generation += 1
+        self.invalidate()
         self._segments.clear()
         for tensor in self._tensors:
             if tensor.allocation in (Allocation.ARENA, Allocation.DYNAMIC):
@@ -201,8 +200,12 @@ class Subgraph(Context):
                 self.set_type(tensor, type)
             tensor.shape = wanted
             tensor.data = None
-            self.ready = False
-            self.generation += 1
+            self.invalidate()
+
+    def invalidate(self) -> None:
+        """Say that what was prepared does not fit any more: it takes an `allocate` before the next `invoke`."""
+        self.ready = False
+        self.generation += 1
 
     def allocate(self) -> None:
         """Prepare every node whose shapes are known, plan the arena, and bind the nodes.
