@@ -116,7 +116,7 @@ def logarithm(x: Int64s) -> Int64s:
         return exponents
 
     def shifted(value: Int64s, amount: Any) -> Int64s:
-        return np.minimum(value << amount, _ONE)
+        return np.asarray(np.minimum(value << amount, _ONE))
 
     quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
     # The power of two below x and that below x / sqrt(2); the mantissa lies nearer to 1 with one of them.

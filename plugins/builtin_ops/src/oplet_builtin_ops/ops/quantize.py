@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.binary_arithmetic import is_quantized
 from oplet_builtin_ops.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -41,7 +42,10 @@ def prepare(context: Context, node: Node) -> None:
     if source.type == TensorType.FLOAT32:
         _prepare_reals(context, node, source, output)
         return
-    ensure_quantized(source, output)
+    ensure_quantized(output)
+    # Integers without a scale stand for nothing but 0 (a quantizer writes such models around ops that it does not know).
+    if is_quantized(source):
+        ensure_quantized(source)
     ratio = source.scale / output.scale
     if source.type == output.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
@@ -59,7 +63,9 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor) -> None:
-    scales, zero_points = channel_parameters(output, source.shape)
+    scales, zero_points = channel_parameters(output, source.shape, zero_scale=True)
+    # What is divided by 0, zero included, ends at the lowest value in LiteRT, and so does NaN.
+    scales = np.where(scales == 0, np.float32(np.nan), scales)
     per_channel = scales.size > 1
     ensure(not per_channel or output.type not in _FOUR_BITS, f"{output} has {scales.size} scales; QUANTIZE gives it only one.")
     node.prepared = scales, zero_points
@@ -110,9 +116,9 @@ def _bind_reals(
 
     def run() -> None:
         np.divide(values, scales, steps)
-        # NaN becomes the lowest value, as it does in LiteRT.
-        np.fmax(steps, lowest, steps)
-        np.minimum(steps, highest, out=steps)
+        # NaN becomes the highest value, as it does in LiteRT's default mode.
+        np.fmin(steps, highest, out=steps)
+        np.maximum(steps, lowest, out=steps)
         # As copysign, which is slow.
         np.bitwise_and(bits, sign_bit, halves)
         np.bitwise_or(halves, half, halves)
