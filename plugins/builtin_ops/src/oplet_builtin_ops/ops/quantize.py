@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.binary_arithmetic import is_quantized
 from oplet_builtin_ops.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -43,8 +42,9 @@ def prepare(context: Context, node: Node) -> None:
         _prepare_reals(context, node, source, output)
         return
     ensure_quantized(output)
-    # Integers without a scale stand for nothing but 0 (a quantizer writes such models around ops that it does not know).
-    if is_quantized(source):
+    # Integers without a scale, or with a scale of 0, stand for nothing but 0: quantizers write the one around ops that they
+    # do not know, and the other for constants of zeros.
+    if source.scale != 0:
         ensure_quantized(source)
     ratio = source.scale / output.scale
     if source.type == output.type == TensorType.INT16:
