@@ -28,7 +28,7 @@ def _assign(target: Array, source: Array) -> None:
 
 def _saturate(target: Array, source: Array) -> None:
     limits = np.iinfo(target.dtype)
-    whole = np.trunc(source.astype(np.float64))
+    whole = np.asarray(np.trunc(source.astype(np.float64)))
     whole[np.isnan(whole)] = 0
     # The largest int64 is no float64, so what would become it is taken care of last.
     target[...] = np.clip(whole, limits.min, limits.max)
