@@ -63,9 +63,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor) -> None:
-    scales, zero_points = channel_parameters(output, source.shape, zero_scale=True)
-    # What is divided by 0, zero included, ends at the lowest value in LiteRT, and so does NaN.
-    scales = np.where(scales == 0, np.float32(np.nan), scales)
+    scales, zero_points = channel_parameters(output, source.shape)
     per_channel = scales.size > 1
     ensure(not per_channel or output.type not in _FOUR_BITS, f"{output} has {scales.size} scales; QUANTIZE gives it only one.")
     node.prepared = scales, zero_points
