@@ -44,5 +44,9 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 REGISTRATION = Registration(
-    prepare=prepare, bind=bind, pure=True, types=REDUCIBLE_TYPES, differences="a sum or product of booleans is a boolean here."
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=REDUCIBLE_TYPES,
+    differences="a sum or product of booleans is a boolean here, and a NaN in a window makes its maximum and minimum NaN.",
 )

@@ -1,6 +1,4 @@
-"""STABLEHLO_SHIFT_LEFT: bits moved up, value by value.
-
-StableHLO wants zero where as many bits as there are, or more, are shifted out; LiteRT, and so this kernel, takes the amount modulo 32.
+"""STABLEHLO_SHIFT_LEFT: bits moved up, value by value; a shift by as many bits as there are, or more, leaves zero.
 
 Numerics: tflite/kernels/stablehlo_shift_left.cc
 """
@@ -10,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo_elementwise import ensure_same_shape, quietly
 
 
@@ -24,12 +22,14 @@ def prepare(context: Context, node: Node) -> None:
     context.resize_tensor(node.outputs[0], values.shape)
 
 
-def _shift(values: Array, amounts: Array, target: Array) -> None:
-    np.left_shift(values, amounts & amounts.dtype.type(31), target)
-
-
 def bind(context: Context, node: Node) -> Thunk:
-    return quietly(_shift, node.inputs[0].data, node.inputs[1].data, node.outputs[0].data)
+    return quietly(np.left_shift, node.inputs[0].data, node.inputs[1].data, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.INT8, TensorType.INT16, TensorType.INT32))
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=(TensorType.INT8, TensorType.INT16, TensorType.INT32),
+    differences="shifts by 32 or more, or by a negative amount, leave zero; LiteRT's answer depends on the length of the tensor.",
+)
