@@ -63,11 +63,11 @@ def _bind(node: Node, search: Search, worst: float) -> Thunk:
         return lambda: None
 
     def run() -> None:
-        found = search(source, axis)
-        # numpy takes a NaN before any number.
-        if floats and np.isnan(_picked(source, found, axis)).any():
-            found = _ignoring_nan(source, search, worst, axis)
-        output[...] = found
+        # numpy would take a NaN before any number; the maximum is NaN if there is one.
+        if floats and np.isnan(np.maximum.reduce(source, None)):
+            output[...] = _ignoring_nan(source, search, worst, axis)
+        else:
+            output[...] = search(source, axis)
 
     return run
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import ensure
+from oplet import Tensor, ensure
 from oplet_builtin_ops.shapes import Array, Shape
 
-__all__ = ["row_positions"]
+__all__ = ["row_finder", "row_positions"]
+
+
+def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArray[np.int64]]:
+    """`row_positions` of a tensor of vectors of `depth` indices: worked out (and checked) here and now if it is constant."""
+    vectors = indices.data.reshape(prod(indices.shape) // depth if depth else prod(indices.shape[:-1]), depth)
+    if not indices.is_constant:
+        return partial(row_positions, vectors, shape)
+    rows = row_positions(vectors, shape)
+    return lambda: rows
 
 
 def row_positions(indices: Array, shape: Shape) -> NDArray[np.int64]:

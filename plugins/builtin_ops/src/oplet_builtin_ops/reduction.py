@@ -104,7 +104,7 @@ def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
         ones = np.ones((1, prod(source.shape[axis] for axis in axes)), np.float32)
         stack = source.reshape(before, ones.shape[1], after)
         if after == 1:
-            return partial(np.matmul, stack.reshape(before, -1), ones[0], output.reshape(before))
+            return partial(np.matmul, stack.reshape(before, ones.shape[1]), ones[0], output.reshape(before))
         return partial(np.matmul, ones, stack, output.reshape(before, 1, after))
     return partial(np.add.reduce, source, axes, output.dtype, output, True)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,38 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
 
-__all__ = ["prepare_segments", "segment_reduction", "unsorted_segment_reduction"]
+__all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
 
 #: The value that a segment without rows keeps, from the type of the rows.
 Initial = Callable[["np.dtype[np.generic]"], float]
 
 
-class _Groups(NamedTuple):
+class Groups(NamedTuple):
     """Rows sorted by id: their order, where each group of equal ids starts in it, and the ids of the groups."""
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
-    ids: NDArray[np.int32]
+    ids: NDArray[np.signedinteger[Any]]
 
 
-def prepare_segments(context: Context, node: Node, inputs: int, shapes: Callable[[Node], list[Shape]]) -> None:
-    """Check the operands of a segment op and size its output, if the ids (and all that follows) are known by now."""
+def grouped(ids: Array) -> Groups:
+    """The groups of rows whose ids, one a row, are equal; rows with negative ids are left out."""
+    order = np.argsort(ids, kind="stable")
+    order = order[np.searchsorted(ids, 0, sorter=order) :]
+    present = ids[order]
+    starts = np.flatnonzero(np.diff(present, prepend=-1))
+    return Groups(order, starts, present[starts])
+
+
+def combined(combine: np.ufunc, rows: Array, groups: Groups) -> Array:
+    """The rows of each group folded into one, of the rows' own type, in the order in which they come."""
+    if not rows.size or not groups.ids.size:
+        return np.zeros((groups.ids.size, rows.shape[1]), rows.dtype)
+    folded: Array = combine.reduceat(rows[groups.order], groups.starts, 0, rows.dtype)
+    return folded
+
+
+def _prepare(context: Context, node: Node, inputs: int, shapes: Callable[[Node], list[Shape]]) -> None:
     ensure_operands(node, inputs)
     source = node.inputs[0]
     ensure_type(source, TensorType.INT32, TensorType.FLOAT32)
@@ -52,7 +68,7 @@ def unsorted_segment_reduction(combine: np.ufunc, initial: Initial) -> Registrat
 
 def _registration(inputs: int, shapes: Callable[[Node], list[Shape]], combine: np.ufunc, initial: Initial) -> Registration:
     def prepare(context: Context, node: Node) -> None:
-        prepare_segments(context, node, inputs, shapes)
+        _prepare(context, node, inputs, shapes)
 
     def bind(context: Context, node: Node) -> Thunk:
         return defer_or_run(context, node, shapes, lambda node: _bind(node, combine, initial))
@@ -83,21 +99,13 @@ def _unsorted_shapes(node: Node) -> list[Shape]:
     highest = int(ids.data.max()) if ids.size else -1
     ensure(
         highest < count,
-        f"segment id {highest} (number {_first(ids.data, highest)}) is not below {count}, the number of segments.",
+        f"segment id {highest} (number {_position(ids.data, highest)}) is not below {count}, the number of segments.",
     )
     return [(count, *source.shape[ids.ndim :])]
 
 
-def _first(values: Array, wanted: int) -> int:
+def _position(values: Array, wanted: int) -> int:
     return int((values.ravel() == wanted).argmax()) if values.size else 0
-
-
-def _grouped(ids: Array) -> _Groups:
-    order = np.argsort(ids, kind="stable")
-    order = order[np.searchsorted(ids, 0, sorter=order) :]
-    present = ids[order]
-    starts = np.flatnonzero(np.diff(present, prepend=-1))
-    return _Groups(order, starts, present[starts])
 
 
 def _bind(node: Node, combine: np.ufunc, initial: Initial) -> Thunk:
@@ -105,12 +113,10 @@ def _bind(node: Node, combine: np.ufunc, initial: Initial) -> Thunk:
     rows = source.reshape(ids.size, prod(output.shape[1:]))
     segments = output.reshape(len(output), rows.shape[1])
     start = np.array(initial(output.dtype), output.dtype)
-    groups = _grouped(ids)  # the ids do not change after this: when they are no constant, each run binds anew
+    groups = grouped(ids)  # the ids do not change after this: when they are no constant, each run binds anew
 
     def run() -> None:
         segments[...] = start
-        if groups.starts.size and rows.size:
-            sums = combine.reduceat(rows[groups.order], groups.starts, 0, output.dtype)
-            segments[groups.ids] = combine(sums, start)
+        segments[groups.ids] = combine(combined(combine, rows, groups), start)
 
     return run

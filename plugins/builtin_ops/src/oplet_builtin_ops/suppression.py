@@ -7,6 +7,9 @@ which C++'s priority queue gives them out.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +20,7 @@ from oplet_builtin_ops.shapes import Thunk, ensure_operands, read_int
 __all__ = ["bind_suppression", "prepare_suppression"]
 
 Floats = NDArray[np.float32]
-Positions = NDArray[np.intp]
-#: A box's score and number.
+#: A box's score and its number among the candidates.
 Found = tuple[float, int]
 
 
@@ -59,12 +61,10 @@ def bind_suppression(context: Context, node: Node) -> Thunk:
         ensure(sigma >= 0, f"the sigma of the soft suppression is {sigma:g} and must not be negative.")
         candidates = np.flatnonzero(scores > threshold)
         limit = min(len(candidates), shape[0])
-        if sigma > 0:
-            found = _choose_softly(_Boxes(boxes), scores, candidates, limit, overlap.item(), threshold.item(), sigma)
-        else:
-            found = _choose(_Boxes(boxes), scores, candidates, limit, overlap.item())
+        choose = partial(_choose_softly, sigma=sigma, threshold=threshold.item()) if sigma > 0 else _choose
+        found = choose(_Boxes(boxes[candidates]), scores[candidates], limit, overlap.item())
         number.data[...] = len(found)
-        columns = ([box for _, box in found], [score for score, _ in found])
+        columns: tuple[Any, Any] = (candidates[[box for _, box in found]] if found else [], [score for score, _ in found])
         for tensor, values in zip(chosen, columns):
             tensor.data[: len(found)] = values
             tensor.data[len(found) :] = 0
@@ -82,23 +82,35 @@ class _Boxes:
     """Boxes given by any two opposite corners (y, x, y, x)."""
 
     def __init__(self, corners: Floats) -> None:
-        self._low = np.minimum(corners[:, :2], corners[:, 2:])
-        self._high = np.maximum(corners[:, :2], corners[:, 2:])
-        self._areas = (self._high - self._low).prod(axis=1)
+        low = np.minimum(corners[:, :2], corners[:, 2:])
+        high = np.maximum(corners[:, :2], corners[:, 2:])
+        # Of each edge an array of its own, which numpy goes through much faster than through columns.
+        self._top, self._left, self._bottom, self._right = (edge.copy() for edge in (*low.T, *high.T))
+        self._areas = (self._bottom - self._top) * (self._right - self._left)
+        self._flat = np.flatnonzero(self._areas <= 0)
+        self._zero = np.zeros(1, np.float32)
 
     def overlaps(self, box: int) -> Floats:
         """What each box has in common with one, relative to what the two cover; 0 where a box has no area."""
-        sides = np.minimum(self._high, self._high[box]) - np.maximum(self._low, self._low[box])
-        common = np.maximum(sides, np.float32(0)).prod(axis=1)
-        shares: Floats = common / (self._areas + self._areas[box] - common)
-        if self._areas[box] <= 0:
-            shares[:] = 0
-        shares[self._areas <= 0] = 0
+        at = slice(box, box + 1)
+        areas, zero = self._areas, self._zero
+        height, width = np.minimum(self._bottom, self._bottom[at]), np.minimum(self._right, self._right[at])
+        height -= np.maximum(self._top, self._top[at])
+        width -= np.maximum(self._left, self._left[at])
+        common = np.maximum(height, zero, out=height)
+        common *= np.maximum(width, zero, out=width)
+        together = areas + areas[at]
+        together -= common
+        common /= together
+        if areas[box] <= 0:
+            common.fill(0)
+        common[self._flat] = 0
+        shares: Floats = common
         return shares
 
 
-def _choose(boxes: _Boxes, scores: Floats, candidates: Positions, limit: int, most_overlap: float) -> list[Found]:
-    entries = list(zip(scores[candidates].tolist(), candidates.tolist()))
+def _choose(boxes: _Boxes, scores: Floats, limit: int, most_overlap: float) -> list[Found]:
+    entries = [(score, box) for box, score in enumerate(scores.tolist())]
     # Without equal scores a sorted list does what the queue does: the one taken out last goes back to its end.
     queue: PriorityQueue[Found] | list[Found]
     queue = PriorityQueue(entries) if len({score for score, _ in entries}) < len(entries) else sorted(entries)
@@ -115,16 +127,10 @@ def _choose(boxes: _Boxes, scores: Floats, candidates: Positions, limit: int, mo
 
 
 def _choose_softly(
-    boxes: _Boxes,
-    scores: Floats,
-    candidates: Positions,
-    limit: int,
-    most_overlap: float,
-    threshold: float,
-    sigma: float,
+    boxes: _Boxes, scores: Floats, limit: int, most_overlap: float, *, threshold: float, sigma: float
 ) -> list[Found]:
     # Entries: the present score, the box, and how many of the chosen ones it has been compared with.
-    queue = PriorityQueue((scores[box], int(box), 0) for box in candidates)
+    queue = PriorityQueue((score, box, 0) for box, score in enumerate(scores))
     found: list[Found] = []
     overlaps: list[Floats] = []
     factors: list[Floats] = []

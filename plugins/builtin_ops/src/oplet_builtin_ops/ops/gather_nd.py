@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.positions import row_positions
+from oplet_builtin_ops.positions import row_finder
 from oplet_builtin_ops.shapes import Thunk, ensure_operands
 
 _TYPES = (
@@ -32,15 +32,14 @@ def bind(context: Context, node: Node) -> Thunk:
     depth = indices.shape[-1]
     slice_size, count = prod(source.shape[depth:]), prod(indices.shape[:-1])
     rows = source.reshape(prod(source.shape[:depth]), slice_size)
-    target, vectors = output.reshape(count, slice_size), indices.reshape(count, depth)
+    target = output.reshape(count, slice_size)
     if not output.size:
         return lambda: None
-    known = row_positions(vectors, source.shape) if node.inputs[1].is_constant else None
+    picks = row_finder(node.inputs[1], depth, source.shape)
 
     def run() -> None:
-        picks = row_positions(vectors, source.shape) if known is None else known
         # Positions are in range by now; "clip" is the mode in which take writes straight into its target.
-        rows.take(picks, 0, target, "clip")
+        rows.take(picks(), 0, target, "clip")
 
     return run
 

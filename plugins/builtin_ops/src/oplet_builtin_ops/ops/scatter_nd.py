@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.positions import row_positions
+from oplet_builtin_ops.positions import row_finder
+from oplet_builtin_ops.segments import combined, grouped
 from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.BOOL, TensorType.INT8, TensorType.INT32, TensorType.INT64)
@@ -42,15 +43,12 @@ def _bind(node: Node) -> Thunk:
     depth = indices.shape[-1]
     slice_size, count = prod(output.shape[depth:]), prod(indices.shape[:-1])
     target = output.reshape(prod(output.shape[:depth]), slice_size)
-    vectors, slices = indices.reshape(count, depth), updates.reshape(count, slice_size)
+    slices, places = updates.reshape(count, slice_size), row_finder(node.inputs[0], depth, output.shape)
 
     def run() -> None:
-        rows = row_positions(vectors, output.shape)
+        groups = grouped(places())
         target[...] = 0
-        if len(np.unique(rows)) == count:
-            target[rows] = slices  # much quicker than to add
-        else:
-            np.add.at(target, rows, slices)
+        target[groups.ids] = combined(np.add, slices, groups)
 
     return run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.positions import row_positions
+from oplet_builtin_ops.positions import row_finder
 from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type, read_ints
 
 _INDICES = (TensorType.INT32, TensorType.INT64)
@@ -35,15 +35,16 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _bind(node: Node) -> Thunk:
-    indices, _, values, default = (tensor.data for tensor in node.inputs)
+    values, default = (tensor.data for tensor in node.inputs[2:])
     output = node.outputs[0].data
     target, background = output.reshape(-1), default.reshape(())
-    vectors = indices if indices.ndim == 2 else indices.reshape(-1, 1)
+    indices = node.inputs[0]
+    places = row_finder(indices, indices.shape[1] if indices.ndim == 2 else 1, output.shape)
 
     def run() -> None:
         target[...] = background
         # Of several values for one position the last stays.
-        target[row_positions(vectors, output.shape)] = values
+        target[places()] = values
 
     return run
 

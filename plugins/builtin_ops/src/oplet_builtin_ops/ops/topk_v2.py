@@ -5,6 +5,8 @@ Numerics: tflite/kernels/topk_v2.cc
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +23,6 @@ from oplet_builtin_ops.shapes import (
 )
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
-#: From this length of a row it pays to look for the k-th value before sorting.
-_LONG = 512
 
 
 def _shapes(node: Node) -> list[Shape]:
@@ -48,13 +48,14 @@ def prepare(context: Context, node: Node) -> None:
     defer_or_resize(context, node, [k], _shapes)
 
 
-def _first(keys: Array, k: int) -> NDArray[np.intp]:
-    """The positions of the k smallest keys of one row, in order, equal ones as they come; NaN is largest."""
-    near = np.flatnonzero(keys <= np.partition(keys, k - 1)[k - 1])
-    if len(near) < k:  # the k-th is NaN
-        near = np.arange(len(keys))
-    order: NDArray[np.intp] = near[np.argsort(keys[near], kind="stable")[:k]]
-    return order
+def _rank(rows: Array) -> Array:
+    """Integers that are in the opposite order of the rows' values, which are not NaN."""
+    if rows.dtype.kind != "f":
+        return np.invert(rows)  # a sign would overflow
+    # The bits of a float, read as an integer, rise with it, if those below zero are flipped. There is no -0 after this.
+    bits: Array = np.subtract(np.float32(0), rows).view(np.int32)
+    bits ^= (bits >> np.int32(31)) & np.int32(0x7FFFFFFF)
+    return bits
 
 
 def _bind(node: Node) -> Thunk:
@@ -64,18 +65,24 @@ def _bind(node: Node) -> Thunk:
         return lambda: None
     rows = source.reshape(-1, length)
     best, where = values.reshape(-1, k), positions.reshape(-1, k)
-    # Both turn the order around; a sign would overflow.
-    turn = np.negative if source.dtype.kind == "f" else np.invert
-    search = length >= _LONG and k * 8 <= length
+    floats, wide = source.dtype.kind == "f", source.dtype.itemsize > 4
+    numbers = np.arange(length)
+
+    def first() -> NDArray[np.signedinteger[Any]]:
+        if wide or (floats and np.isnan(np.maximum.reduce(rows, None))):
+            return np.argsort(np.negative(rows) if floats else np.invert(rows), -1, "stable")[:, :k]
+        # Value and position in one integer: all are different, so that any quick sort will do.
+        keys = _rank(rows).astype(np.int64)
+        keys <<= 32
+        keys |= numbers
+        if k < length:
+            keys.partition(k - 1, -1)
+        return np.sort(keys[:, :k], -1) & 0xFFFFFFFF
 
     def run() -> None:
-        keys = turn(rows)
-        if search:
-            for row, key in enumerate(keys):
-                where[row] = _first(key, k)
-        else:
-            where[...] = np.argsort(keys, -1, "stable")[:, :k]
-        best[...] = np.take_along_axis(rows, where.astype(np.intp), 1)
+        chosen = first()
+        where[...] = chosen
+        best[...] = np.take_along_axis(rows, chosen, 1)
 
     return run
 
