@@ -100,7 +100,9 @@ def sampled_table(
         steps = function(reals).astype(np.float32) * (np.float32(1) / np.float32(output_scale))
         shifted = _round(steps) + np.float32(output_zero_point)
     low, high = quantized_range(type)
-    clamped = np.nan_to_num(clip(shifted, np.float32(low), np.float32(high)), nan=low)
+    # C++ leaves undefined what is beyond int32 and what is no number; this is what LiteRT's binary gives.
+    lost = np.isnan(shifted) | ((low == 0) & (shifted >= 2.0**31))
+    clamped = np.where(lost, 0, clip(shifted, np.float32(low), np.float32(high)))
     return np.asarray(clamped).astype(_DTYPES[type])
 
 
