@@ -1,0 +1,58 @@
+"""A page about the operators that are installed: versions, types, and where they differ from LiteRT.
+
+    python -m oplet.tools.operators > docs/operators.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from oplet.ops.registration import Registration
+from oplet.ops.resolver import Claim, OpResolver, op_label
+from oplet.schema.enums import TensorType
+
+__all__ = ["operators_page"]
+
+_HEAD = """# Operators
+
+Generated from the registrations by `python -m oplet.tools.operators`; do not edit.
+
+What each operator of `{package}` is served in, and which element types its main inputs may have. "Differs" says where an answer is
+not LiteRT's, and why.
+
+| operator | versions | types | differs |
+|---|---|---|---|
+"""
+
+
+def operators_page(resolver: OpResolver, package: str) -> str:
+    """The page of one package's operators, in Markdown.
+
+    Args:
+        resolver: where the registrations come from.
+        package: the distribution.
+    """
+    claims = [claim for claim in resolver.claims() if claim.provenance.distribution == package]
+    rows = [_row(claim, claim.load(claim.max_version)) for claim in sorted(claims, key=lambda claim: op_label(claim.op))]
+    return _HEAD.format(package=package) + "\n".join(rows) + f"\n\n{len(rows)} operators.\n"
+
+
+def _row(claim: Claim, registration: Registration) -> str:
+    versions = str(claim.min_version) if claim.min_version == claim.max_version else f"{claim.min_version} to {claim.max_version}"
+    return f"| {op_label(claim.op)} | {versions} | {_types(registration.types)} | {registration.differences} |"
+
+
+def _types(types: Iterable[TensorType]) -> str:
+    return ", ".join(type.name.lower() for type in sorted(set(types))) or "any"
+
+
+def main() -> None:
+    """Write the page of the built-in operators to standard output."""
+    from oplet.plugins.manager import PluginManager
+
+    sys.stdout.write(operators_page(PluginManager().resolver(), "oplet-builtin-ops"))
+
+
+if __name__ == "__main__":
+    main()
