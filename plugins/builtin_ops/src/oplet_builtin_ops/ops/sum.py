@@ -38,7 +38,7 @@ def _bind_quantized(node: Node) -> Thunk:
     def rescale(sums: Array) -> Array:
         if source.type == TensorType.UINT8:
             return multiply_by_quantized_multiplier(sums - offset, multiplier, shift)
-        scaled = sums * scale
+        scaled = sums.astype(np.float32) * scale
         scaled += bias
         # To nearest, halves away from zero.
         rounded: Array = np.copysign(np.floor(np.abs(scaled).astype(np.float64) + 0.5), scaled)
