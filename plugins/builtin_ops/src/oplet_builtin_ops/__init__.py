@@ -36,7 +36,6 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "CEIL": (1, 1),
     "COMPLEX_ABS": (1, 1),
     "CONCATENATION": (1, 7),
-    "CONCAT_EMBEDDINGS": (1, 1),
     "CONV_2D": (1, 8),
     "CONV_3D": (1, 1),
     "CONV_3D_TRANSPOSE": (1, 1),
@@ -222,9 +221,20 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "ZEROS_LIKE": (1, 1),
 }
 
+#: The custom operators that LiteRT's own resolver brings, and the modules of `oplet_builtin_ops.ops.custom` that serve them.
+CUSTOM: dict[str, str] = {
+    "AudioSpectrogram": "audio_spectrogram",
+    "Mfcc": "mfcc",
+    "NumericVerify": "numeric_verify",
+    "TFLite_Detection_PostProcess": "tflite_detection_post_process",
+    "aeq.hadamard_rotation": "aeq_hadamard_rotation",
+}
+
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Claim every operator of `VERSIONS`; nothing is imported yet."""
+    """Claim every operator of `VERSIONS` and `CUSTOM`; nothing is imported yet."""
     for op, (first, last) in VERSIONS.items():
         resolver.add_builtin(op, f"{__name__}.ops.{op.lower()}:REGISTRATION", first, last)
+    for name, module in CUSTOM.items():
+        resolver.add_custom(name, f"{__name__}.ops.custom.{module}:REGISTRATION")

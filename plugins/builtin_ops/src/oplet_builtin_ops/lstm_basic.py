@@ -110,17 +110,13 @@ def _integer_calls(node: Node) -> list[Call]:
     centred = np.empty(joined.shape, np.float64)
     matrix = (weights.data.astype(np.float64) - weights.zero_point).T
     multiplier, shift = quantize_multiplier(4096.0 * bias.scale)
-    total = 31 - shift
     calls: list[Call] = [
         *_join_calls(node, joined),
         (np.subtract, (joined, np.float64(128), centred)),
         (np.matmul, (centred, matrix, real)),
         (convert, (wide, real)),
         (np.add, (wide, bias.data.astype(np.int64), wide)),
-        # One rounding here, unlike elsewhere: this product is that of LiteRT's matrix library.
-        (np.multiply, (wide, _scalar(multiplier), wide)),
-        (np.add, (wide, _scalar(1 << (total - 1)), wide)),
-        (np.right_shift, (wide, _scalar(total), wide)),
+        *_rescale_calls(wide, multiplier, shift),
         (clip, (wide, *_INT16, wide)),
         (convert, (sums, wide)),
     ]
@@ -141,6 +137,17 @@ def _integer_calls(node: Node) -> list[Call]:
     calls += [*look_up_calls(tanh_table(3), product, spare, product), *_product_calls(given, product, product)]
     calls += [*shift_calls(product, 8, spare), (clip, (product, *_INT8, product))]
     return [*calls, (np.add, (product, _scalar(128), product)), (convert, (output, product))]
+
+
+def _rescale_calls(values: Array, multiplier: int, shift: int) -> list[Call]:
+    """values * multiplier * 2**(shift - 31) in place. Both roundings take halves up here: LiteRT's matrix library does it."""
+    calls: list[Call] = [
+        (np.left_shift, (values, _scalar(max(shift, 0)), values)),
+        (np.multiply, (values, _scalar(multiplier), values)),
+    ]
+    for amount in (31, max(-shift, 0)):
+        calls += [(np.add, (values, _scalar((1 << amount) >> 1), values)), (np.right_shift, (values, _scalar(amount), values))]
+    return calls
 
 
 def _product_calls(a: Array, b: Array, target: Array) -> list[Call]:

@@ -1,0 +1,125 @@
+"""EMBEDDING_LOOKUP: rows of a table, by number; rows of a quantized table are dequantized if the output is a float.
+
+Numerics: tflite/kernels/embedding_lookup.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+
+_QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
+_FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16)
+#: How many values of a packed type share a byte.
+_PER_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 2)
+    (rows, table), output = node.inputs, node.outputs[0]
+    ensure_type(rows, TensorType.INT32)
+    ensure(rows.ndim == 1, f"the row numbers {rows} must have 1 dimension.")
+    ensure(table.ndim >= 2, f"the table {table} must have at least 2 dimensions.")
+    ensure(table.type not in (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT), f"{table} cannot be looked up in.")
+    if _is_blockwise(table):
+        _check_blocks(table, output)
+    elif table.type == output.type or output.type not in _FLOATS:
+        ensure(table.type == output.type, f"rows of the table {table} cannot become {output.type.name}.")
+        ensure(
+            table.quantization is None or not table.quantization.per_channel,
+            f"{table} has a scale for each row; {output} does not.",
+        )
+    else:
+        ensure_type(table, *_QUANTIZED)
+        _check_scales(table, output)
+    context.resize_tensor(output, (rows.size, *table.shape[1:]))
+
+
+def _is_blockwise(table: Tensor) -> bool:
+    return table.quantization is not None and table.quantization.block_size > 0
+
+
+def _check_blocks(table: Tensor, output: Tensor) -> None:
+    ensure_type(table, TensorType.INT4, TensorType.INT2)
+    ensure_type(output, *_FLOATS)
+    size = 0 if table.quantization is None else table.quantization.block_size
+    ensure(table.ndim == 2, f"a table quantized by blocks must have 2 dimensions: {table}.")
+    ensure(table.shape[1] % size == 0, f"rows of {table} cannot be cut into blocks of {size}.")
+
+
+def _check_scales(table: Tensor, output: Tensor) -> None:
+    quantization = table.quantization
+    if quantization is None or not len(quantization.scales):
+        return  # everything is times zero, as in LiteRT
+    first = table.zero_point
+    ensure(first == 0 or output.type != TensorType.FLOAT32, f"{table} has zero point {first}; it must have none.")
+    if quantization.per_channel:
+        ensure(
+            quantization.quantized_dimension == 0,
+            f"{table} has scales along dimension {quantization.quantized_dimension}, not 0.",
+        )
+        count, points = len(quantization.scales), len(quantization.zero_points)
+        ensure(count == table.shape[0], f"{table} has {count} scales, not one for each row.")
+        ensure(points in (1, count), f"{table} has {points} zero points for {count} scales.")
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    rows, table = node.inputs
+    output, numbers = node.outputs[0].data, rows.data
+    count = table.shape[0]
+    plain = table.type == node.outputs[0].type and not _is_blockwise(table)
+
+    def check() -> None:
+        if numbers.size:
+            low, high = int(numbers.min()), int(numbers.max())
+            ensure(low >= 0, f"row {low} of {table} is asked for; rows are numbered from 0.")
+            ensure(high < count, f"row {high} of {table} is asked for, which has {count}.")
+
+    if plain:
+
+        def copy() -> None:
+            if count:
+                check()
+                table.data.take(numbers, 0, output, "clip")
+
+        return copy
+    factors = _factors(table).astype(np.float32)
+
+    def dequantize() -> None:
+        check()
+        picked = _pick(table, numbers)
+        scale = factors[numbers] if len(factors) > 1 else factors
+        if not output.size:
+            return
+        # Scales per row, or per block of a row.
+        blocks = picked.reshape(len(numbers), scale.shape[1], -1)
+        output[...] = (blocks * scale[..., None]).reshape(output.shape)
+
+    return dequantize
+
+
+def _factors(table: Tensor) -> Array:
+    """The scales: one row for each row of the table, or one for all."""
+    quantization = table.quantization
+    if quantization is None or not len(quantization.scales):
+        return np.zeros((1, 1))
+    if quantization.block_size:
+        return quantization.scales.reshape(table.shape[0], -1)
+    return quantization.scales.reshape(-1, 1)
+
+
+def _pick(table: Tensor, numbers: Array) -> Array:
+    """The rows, as float32, (how many, values)."""
+    values = table.data.view(np.int8) if table.type == TensorType.UINT8 else table.data
+    columns = int(np.prod(table.shape[1:]))
+    packed = _PER_BYTE.get(table.type, 1)
+    if columns % packed == 0:
+        return np.asarray(values.reshape(table.shape[0], columns)[numbers].astype(np.float32))
+    # LiteRT starts at the byte in which a row begins, which may hold the end of the row before.
+    starts = numbers.astype(np.int64) * columns // packed * packed
+    return np.asarray(values.reshape(-1)[starts[:, None] + np.arange(columns)].astype(np.float32))
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -1,0 +1,74 @@
+"""EMBEDDING_LOOKUP_SPARSE: weighted sums, or means, of rows of a table, for each row of a sparse matrix of row numbers.
+
+Numerics: tflite/kernels/embedding_lookup_sparse.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.enums import CombinerType
+from oplet.schema.options import EmbeddingLookupSparseOptions
+from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, read_ints
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 5)
+    (rows, indices, shape, weights, table), output = node.inputs, node.outputs[0]
+    for tensor, rank in ((rows, 1), (indices, 2), (shape, 1), (weights, 1)):
+        ensure(tensor.ndim == rank, f"{tensor} must have {rank} dimensions.")
+        ensure_type(tensor, TensorType.FLOAT32 if tensor is weights else TensorType.INT32)
+    count = indices.shape[0]
+    ensure(rows.size == count, f"there are {count} indices in {indices} for {rows.size} row numbers in {rows}.")
+    ensure(weights.size == count, f"there are {count} indices in {indices} for {weights.size} weights in {weights}.")
+    ensure(table.ndim >= 2, f"the table {table} must have at least 2 dimensions.")
+    ensure_type(table, TensorType.FLOAT32)
+    ensure_type(output, TensorType.FLOAT32)
+    ensure(
+        shape.size == indices.shape[1] and shape.size > 0,
+        f"the dense shape {shape} must have one value for each of the {indices.shape[1]} columns of {indices}.",
+    )
+    context.set_dynamic(output)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    rows, indices, shape, weights, table = node.inputs
+    output, combiner = node.outputs[0], node.options(EmbeddingLookupSparseOptions).combiner
+
+    def run() -> None:
+        leading = read_ints(shape)[:-1]
+        context.resize_tensor(output, (*leading, *table.shape[1:]))
+        values = table.data.reshape(table.shape[0], -1)
+        sums = output.data.reshape(-1, values.shape[1]) if output.size else np.zeros((0, values.shape[1]), np.float32)
+        sums.fill(0)
+        numbers = rows.data
+        bad = numbers[(numbers < 0) | (numbers >= len(values))]
+        ensure(not bad.size, f"row {bad[:1]} of {table} is asked for, which has {len(values)}.")
+        buckets = np.zeros(len(numbers), np.int64)
+        for column, size in enumerate(leading):
+            buckets = buckets * size + indices.data[:, column]
+        _combine(sums, values, numbers, buckets, weights.data, combiner)
+
+    return run
+
+
+def _combine(sums: Array, values: Array, rows: Array, buckets: Array, weights: Array, combiner: CombinerType) -> None:
+    """Add up row after row; a run of rows of the same bucket is divided when it ends."""
+    ends = np.append(np.flatnonzero(np.diff(buckets)) + 1, len(buckets)).tolist() if len(buckets) else []
+    first = 0
+    for end in ends:
+        bucket = int(buckets[first])
+        if 0 <= bucket < len(sums):
+            for row, weight in zip(rows[first:end], weights[first:end]):
+                sums[bucket] += values[row] * weight
+            run = weights[first:end]
+            with np.errstate(all="ignore"):
+                if combiner == CombinerType.MEAN:
+                    sums[bucket] /= np.add.accumulate(run)[-1]
+                elif combiner == CombinerType.SQRTN:
+                    sums[bucket] /= np.sqrt(np.add.accumulate(run * run)[-1])
+        first = end
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

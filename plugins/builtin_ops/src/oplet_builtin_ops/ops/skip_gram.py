@@ -1,0 +1,75 @@
+"""SKIP_GRAM: the n-grams of a sentence's words, with up to so many words left out between two.
+
+Numerics: tflite/kernels/skip_gram.cc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import SkipGramOptions
+from oplet_builtin_ops.shapes import Thunk, ensure_operands
+
+_SPACES = b" \t\n\v\f\r"
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, TensorType.STRING)
+    ensure_type(output, TensorType.STRING)
+    ensure(source.size > 0, f"{source} must hold a sentence.")
+    context.set_dynamic(output)
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    source, output, options = node.inputs[0], node.outputs[0], node.options(SkipGramOptions)
+
+    def run() -> None:
+        words = _words(source.data.reshape(-1)[0])
+        size = options.ngram_size
+        grams = []
+        if 0 < size <= len(words):
+            for chosen in _choices(len(words), size, options.max_skip_size):
+                if options.include_all_ngrams or len(chosen) == size:
+                    grams.append(b" ".join([words[position] for position in chosen]))
+        context.resize_tensor(output, (len(grams),))
+        output.data[...] = grams
+
+    return run
+
+
+def _words(sentence: bytes) -> list[bytes]:
+    """What lies between white space; white space at the start belongs to the first word, as in LiteRT."""
+    words = []
+    start = 0
+    for position in range(1, len(sentence)):
+        if sentence[position] in _SPACES:
+            if position > start and sentence[start] not in _SPACES:
+                words.append(sentence[start:position])
+            start = position + 1
+    if len(sentence) > start:
+        words.append(sentence[start:])
+    return words
+
+
+def _choices(count: int, size: int, skipped: int) -> Iterator[list[int]]:
+    """Ascending positions, at most `size`, with up to `skipped` left out between two; longer ones before their beginnings."""
+    chosen, following = [0], [1]
+    while chosen:
+        last = chosen[-1]
+        candidate = following[-1]
+        if len(chosen) < size and candidate < count and candidate - last <= skipped + 1:
+            following[-1] += 1
+            chosen.append(candidate)
+            following.append(candidate + 1)
+            continue
+        yield chosen
+        chosen.pop()
+        following.pop()
+        if not chosen and last + 1 < count:
+            chosen, following = [last + 1], [last + 2]
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
