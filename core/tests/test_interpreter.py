@@ -24,8 +24,11 @@ from oplet import (
     OpResolverType,
     PluginManager,
     Registration,
+    TensorBuilder,
     TensorType,
     ensure,
+    ensure_eq,
+    ensure_type,
 )
 from oplet.errors import (
     InvokeError,
@@ -476,6 +479,18 @@ def test_all_unresolved_custom_ops_are_named_at_once_when_allocating() -> None:
     assert isinstance(caught.value, RuntimeError)
 
 
+def test_a_missing_builtin_s_error_names_the_custom_ops_that_are_missing_too() -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y, z = (graph.add_tensor(n, F32, [1]) for n in "xyz")
+    graph.add_operator("Nobodys", [x], [y])
+    graph.add_operator("RELU", [y], [z], version=4)
+    graph.set_inputs(x)
+    graph.set_outputs(z)
+    with pytest.raises(OpNotFoundError, match=r"'RELU' version '4'.*Encountered unresolved custom op: Nobodys\."):
+        make(builder.to_bytes())
+
+
 def test_a_missing_builtin_and_a_version_too_new_are_two_messages() -> None:
     content = one_op_model("RELU", [Spec(F32, [1])], [Spec(F32, [1])], version=99)
     with pytest.raises(OpNotFoundError) as missing:
@@ -674,3 +689,57 @@ def test_explain_names_who_serves_each_node() -> None:
         (0, 0, "AddOne", 1, "application"),
         (0, 1, "AddOne", 1, "application"),
     ]
+
+
+# Tensors that kernels add ------------------------------------------------------------------------------------
+
+
+def test_the_guide_s_way_of_scratch_works_init_adds_the_tensor_and_prepare_sizes_it() -> None:
+    class OpData:
+        temp_tensor_index = -1
+
+    def init(context: Context, buffer: Any) -> OpData:
+        data = OpData()
+        data.temp_tensor_index = context.add_tensor(TensorBuilder(TensorType.INT32, "scratch"))
+        return data
+
+    def prepare(context: Context, node: Node) -> None:
+        scratch = context.tensors[node.user_data.temp_tensor_index]
+        context.resize_tensor(scratch, (node.inputs[0].shape[0],))
+        node.temporaries = [scratch]
+        like_input(context, node)
+
+    def invoke(context: Context, node: Node) -> None:
+        [scratch] = node.temporaries
+        assert (scratch.type, scratch.allocation) == (TensorType.INT32, Allocation.ARENA)
+        scratch.data[...] = np.arange(scratch.size)
+        np.add(node.inputs[0].data, scratch.data[:, None], node.outputs[0].data)
+
+    ops = resolver(Guide=Registration(init=init, prepare=prepare, invoke=invoke))
+    interpreter = ready(chain(2, "Guide"), op_resolver=ops)
+    assert run(interpreter, np.zeros((2, 3), F32)).tolist() == [[0.0] * 3, [2.0] * 3]
+    interpreter.resize_tensor_input(0, [3, 3])
+    interpreter.allocate_tensors()
+    assert run(interpreter, np.zeros((3, 3), F32))[:, 0].tolist() == [0, 2, 4]
+    assert [d["name"] for d in interpreter.get_tensor_details()][-2:] == ["scratch", "scratch"]
+
+
+@pytest.mark.parametrize("allocation", [Allocation.CONSTANT, Allocation.COMPUTED, Allocation.NONE])
+def test_a_kernel_may_not_ask_for_memory_of_another_kind(allocation: Allocation) -> None:
+    def prepare(context: Context, node: Node) -> None:
+        context.add_tensor(TensorBuilder(allocation=allocation))
+
+    ops = resolver(Asks=Registration(prepare=prepare, invoke=add_one))
+    with pytest.raises(PrepareError, match=f"{allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible"):
+        ready(chain(1, "Asks"), op_resolver=ops)
+
+
+def test_the_ensure_helpers_name_what_is_wrong() -> None:
+    ensure_eq(2, 2, "the number of inputs")
+    with pytest.raises(PrepareError, match="the number of inputs is 3, it must be 2"):
+        ensure_eq(3, 2, "the number of inputs")
+    interpreter = make()
+    tensor = interpreter._subgraphs[0].tensors[0]
+    ensure_type(tensor, TensorType.INT8, TensorType.FLOAT32)
+    with pytest.raises(PrepareError, match=r"tensor 0 't0' .* is of type FLOAT32, this op takes INT8 or UINT8"):
+        ensure_type(tensor, TensorType.INT8, TensorType.UINT8)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from oplet.model.builder import ModelBuilder
     from oplet.model.model import Model
     from oplet.ops.callee import Callee
-    from oplet.ops.context import Context, Node, ensure, ensure_type
+    from oplet.ops.context import Context, Node, ensure, ensure_eq, ensure_type
     from oplet.ops.registration import Registration
     from oplet.ops.resolver import MutableOpResolver, OpResolver
-    from oplet.ops.tensor import Allocation, Quantization, Tensor
+    from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
     from oplet.plugins.hookspecs import hookimpl
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.delegation import load_delegate
@@ -50,8 +50,10 @@ _HOMES = {
     "SignatureRunner": "oplet.runtime.interpreter",
     "SimpleDelegate": "oplet.delegates.delegate",
     "Tensor": "oplet.ops.tensor",
+    "TensorBuilder": "oplet.ops.tensor",
     "TensorType": "oplet.schema.enums",
     "ensure": "oplet.ops.context",
+    "ensure_eq": "oplet.ops.context",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
     "load_delegate": "oplet.runtime.delegation",
@@ -80,9 +82,11 @@ __all__ = [
     "SignatureRunner",
     "SimpleDelegate",
     "Tensor",
+    "TensorBuilder",
     "TensorType",
     "__version__",
     "ensure",
+    "ensure_eq",
     "ensure_type",
     "hookimpl",
     "load_delegate",

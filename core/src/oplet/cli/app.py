@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import oplet
+from oplet.cli.doctor import doctor
 from oplet.cli.inspect import inspect
 from oplet.cli.plugins import plugins
 from oplet.cli.run import run
@@ -41,5 +42,5 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, inspect, plugins):
+for command in (run, inspect, doctor, plugins):
     app.command()(command)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.ops.callee import Callee
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor, numpy_dtype
+from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder, numpy_dtype
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.table import Table
 
 if TYPE_CHECKING:
     from oplet.ops.registration import Registration
 
-__all__ = ["Context", "EnsureError", "Node", "ensure", "ensure_type"]
+__all__ = ["Context", "EnsureError", "Node", "ensure", "ensure_eq", "ensure_type"]
 
 Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
@@ -37,6 +37,19 @@ def ensure(condition: object, message: str) -> None:
     """
     if not condition:
         raise EnsureError(message)
+
+
+def ensure_eq(got: object, expected: object, what: str) -> None:
+    """Refuse the node unless two values are equal.
+
+    Args:
+        what: what is compared, "the number of inputs".
+
+    Raises:
+        EnsureError: they differ; the message has both.
+    """
+    if got != expected:
+        raise EnsureError(f"{what} is {got}, it must be {expected}.")
 
 
 def ensure_type(tensor: Tensor, *types: TensorType) -> None:
@@ -212,6 +225,20 @@ class Context:
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
         """Give, in `prepare`, the output's value, which follows from shapes alone (SHAPE, RANK); it need not run."""
+        raise NotImplementedError
+
+    def add_tensor(self, builder: TensorBuilder) -> int:
+        """Add a tensor to the graph, in `init` or `prepare`, and return its index in `tensors`.
+
+        It gets memory when it is one of `node.temporaries` after `prepare`, which forgets those of the time before:
+
+            node.temporaries = [context.tensors[node.user_data.index]]
+
+        `add_temporary` does both in one call. A tensor belongs to one node.
+
+        Raises:
+            EnsureError: the allocation is none that a kernel may ask for.
+        """
         raise NotImplementedError
 
     def add_temporary(

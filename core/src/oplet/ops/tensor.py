@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from oplet.errors import ModelError, StateError
 from oplet.schema.enums import TensorType
 from oplet.schema.tables import SparsityParameters
 
-__all__ = ["Allocation", "Quantization", "Tensor", "numpy_dtype", "tensor_type"]
+__all__ = ["Allocation", "Quantization", "Tensor", "TensorBuilder", "numpy_dtype", "tensor_type"]
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -123,6 +123,25 @@ class Quantization:
     def per_channel(self) -> bool:
         """Whether there is more than one scale."""
         return len(self.scales) > 1
+
+
+class TensorBuilder(NamedTuple):
+    """What a kernel says about a tensor that it adds to the graph with `Context.add_tensor`.
+
+    Attributes:
+        type: its element type.
+        name: what messages call it.
+        allocation: DYNAMIC (resized while running), ARENA (valid during the node's own run) or PERSISTENT (kept
+            between runs); any other is refused.
+        quantization: its scales and zero points, if it is quantized.
+        shape: its first shape; `prepare` gives it another with `resize_tensor`.
+    """
+
+    type: TensorType = TensorType.FLOAT32
+    name: str = ""
+    allocation: Allocation = Allocation.ARENA
+    quantization: Quantization | None = None
+    shape: Shape = ()
 
 
 class Tensor:

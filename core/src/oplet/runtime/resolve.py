@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
 from oplet.ops.context import Node
-from oplet.ops.resolver import OpResolver, op_label
+from oplet.ops.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
         OpNotFoundError: a built-in operator has no kernel at all.
         OpVersionError: a built-in operator has kernels, but not in this version.
         OpConflictError: two packages claim one.
+
+    The message of a missing built-in names every other op that is missing too, custom ones included.
     """
+    nodes = list(nodes)
     missing: dict[tuple[BuiltinOperator, int], list[int]] = {}
     for node in nodes:
         custom = node.op is BuiltinOperator.CUSTOM
@@ -37,6 +40,8 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     if not missing:
         return
     sentences = [_missing_builtin(op, version, indices, resolver, advice) for (op, version), indices in missing.items()]
+    custom = dict.fromkeys((n.op_name, n.version) for n in nodes if n.op is BuiltinOperator.CUSTOM and n.registration is None)
+    sentences += [_missing_custom(name, version, resolver, advice) for name, version in custom]
     first_op, first_version = next(iter(missing))
     cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
@@ -77,24 +82,24 @@ def check_resolved(nodes: Iterable[Node], resolver: OpResolver, advice: Callable
             missing.setdefault((node.op_name, node.version), []).append(node.index)
     if not missing:
         return
-    sentences = []
-    for name, version in missing:
-        if name.startswith("Flex"):
-            sentences.append(
-                f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}. "
-                f"Convert the model without them, or find a package that serves it; see {_SELECT_GUIDE}."
-            )
-            continue
-        served = resolver.versions(name)
-        if served:
-            sentences.append(
-                f"Encountered unresolved custom op: {op_label(name)}. The model needs version {version}, "
-                f"installed packages serve {_ranges(served)}."
-            )
-        else:
-            sentences.append(f"Encountered unresolved custom op: {name}. {advice(name)}")
+    sentences = [_missing_custom(name, version, resolver, advice) for name, version in missing]
     (name, _), indices = next(iter(missing.items()))
     raise UnresolvedOpError(
         " ".join(sentences) + f" See instructions: {_GUIDE} Node number {indices[0]} ({name}) failed to prepare in {model}.",
         tuple(name for name, _ in missing),
     )
+
+
+def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Callable[[str], str]) -> str:
+    if name.startswith("Flex"):
+        return (
+            f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}. "
+            f"Convert the model without them, or find a package that serves it; see {_SELECT_GUIDE}."
+        )
+    served = resolver.versions(name)
+    if served:
+        return (
+            f"Encountered unresolved custom op: {name}. The model needs version {version}, "
+            f"installed packages serve {_ranges(served)}."
+        )
+    return f"Encountered unresolved custom op: {name}. {advice(name)}"

@@ -18,9 +18,10 @@ import numpy as np
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError, StateError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor
+from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime import memory
 from oplet.runtime.calls import SubgraphCallee
+from oplet.runtime.failures import explained
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.profiler import Event
 from oplet.runtime.segment import Request, Segment, new_array
@@ -116,6 +117,16 @@ class Subgraph(Context):
         array.flags.writeable = False
         tensor.data = array
 
+    def add_tensor(self, builder: TensorBuilder) -> int:
+        _ensure_temporary(builder.allocation)
+        index = len(self._tensors)
+        tensor = Tensor(
+            index, builder.name, builder.type, (), quantization=builder.quantization, allocation=builder.allocation
+        )  # fmt: skip
+        tensor.shape = tensor.shape_signature = _checked_shape(tensor, builder.shape)
+        self._tensors.append(tensor)
+        return index
+
     def add_temporary(
         self,
         node: Node,
@@ -125,8 +136,7 @@ class Subgraph(Context):
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
-        if allocation not in (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC):
-            raise EnsureError(f"a temporary is of allocation type {allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible.")
+        _ensure_temporary(allocation)
         tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
         tensor.shape = _checked_shape(tensor, shape)
         if allocation is Allocation.PERSISTENT:
@@ -469,19 +479,15 @@ class Subgraph(Context):
     # Messages ------------------------------------------------------------------------------------------------
 
     def _explained(self, cls: type[OpletError], node: Node, error: Exception, what: str) -> OpletError:
-        """The kernel's reason, with the node it concerns; an error of a more telling class keeps its class."""
-        if isinstance(error, OpletError) and not isinstance(error, EnsureError):
-            cls = type(error) if type(error).__module__ == OpletError.__module__ else cls
-        reason = str(error) if isinstance(error, OpletError) else f"{type(error).__name__}: {error}"
-        origin = ""
-        if node.registration is not None and not isinstance(error, OpletError):
-            origin = f" in the kernel of {node.registration.provenance}"
-        reads = ", ".join(str(tensor) for tensor in node.inputs if tensor is not None) or "nothing"
-        writes = ", ".join(map(str, node.outputs)) or "nothing"
-        return cls(
-            f"{reason.rstrip('.')}. Node number {node.index} ({node.op_name}) {what}{origin}: it reads {reads} and writes {writes}"
-            f" in subgraph {self.index} of {self.session.model.name}."
-        )
+        return explained(cls, node, error, what, f"subgraph {self.index} of {self.session.model.name}")
+
+
+def _ensure_temporary(allocation: Allocation) -> None:
+    possible = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
+    ensure(
+        allocation in possible,
+        f"a temporary is of allocation type {allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible.",
+    )
 
 
 def _checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:

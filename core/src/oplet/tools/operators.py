@@ -1,6 +1,6 @@
 """A page about the operators that are installed: versions, types, and where they differ from LiteRT.
 
-    python -m oplet.tools.operators > docs/operators.md
+python -m oplet.tools.operators > docs/operators.md
 """
 
 from __future__ import annotations

@@ -1,0 +1,43 @@
+"""`oplet doctor`: can this model run here, and if not, what is missing."""
+
+from __future__ import annotations
+
+import typer
+
+from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, settings_of
+
+__all__ = ["doctor"]
+
+
+def doctor(context: typer.Context, model: ModelFile, json: Json = False, p: PluginSwitches = None, debug: Debug = False) -> None:
+    """Show which operators a model needs, who supplies each one, and how to mend what is missing."""
+    settings = settings_of(context, p, debug)
+    from oplet.cli.console import Printer, print_json
+    from oplet.tools.doctor import diagnose
+
+    found = diagnose(model, settings.plugins())
+    missing = [entry for entry in found if not entry.provider]
+    if json:
+        print_json([entry.as_dict() for entry in found])
+    else:
+        printer = Printer()
+        rows = [
+            (
+                e.op + (" (custom)" if e.custom else ""),
+                e.version,
+                e.nodes,
+                e.provided,
+                e.provider or "nobody",
+                e.first_runtime,
+                e.fix,
+            )
+            for e in found
+        ]
+        printer.table("", ["op", "version#", "nodes#", "provided", "provider", "first runtime", "quick fix"], rows)
+        printer.line()
+        if missing:
+            printer.line(f"{len(missing)} of {len(found)} operators are missing: {', '.join(e.op for e in missing)}.", "bold")
+        else:
+            printer.line(f"All {len(found)} operators are served.", "bold")
+    if missing:
+        raise typer.Exit(1)

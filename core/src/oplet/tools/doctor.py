@@ -1,0 +1,83 @@
+"""What a model needs, who supplies it here, and how to mend what is missing."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from oplet.model.model import Model
+from oplet.model.verify import verify
+from oplet.ops.resolver import Op
+from oplet.plugins.manager import PluginManager, default_manager
+from oplet.schema.enums import BuiltinOperator
+from oplet.versions.runtime_version import first_runtime
+
+__all__ = ["Diagnosis", "diagnose"]
+
+
+class Diagnosis(NamedTuple):
+    """One operator of a model, in one version.
+
+    Attributes:
+        op: its name.
+        version: the version that the model asks for.
+        custom: whether it is a custom op.
+        nodes: how many nodes use it.
+        provided: the versions that installed packages serve, "" if none.
+        provider: the package that would serve it, "" if none does.
+        first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
+        fix: what to do; "" if it is served.
+    """
+
+    op: str
+    version: int
+    custom: bool
+    nodes: int
+    provided: str
+    provider: str
+    first_runtime: str
+    fix: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for JSON."""
+        return self._asdict()
+
+
+def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None) -> list[Diagnosis]:
+    """Say for every operator of a model who supplies it, or what would.
+
+    Args:
+        path: the model's file.
+        manager: the plugins to look at, all installed ones by default.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    manager = manager or default_manager()
+    model = Model.open(path)
+    verify(model)
+    uses: dict[tuple[Op, int], int] = {}
+    for subgraph in model.root.subgraphs or []:
+        for operator in subgraph.operators or []:
+            op, name, version = model.op_of(operator)
+            key: tuple[Op, int] = (name if op is BuiltinOperator.CUSTOM else op, version)
+            uses[key] = uses.get(key, 0) + 1
+    return [_diagnosis(op, version, count, manager) for (op, version), count in uses.items()]
+
+
+def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diagnosis:
+    resolver = manager.resolver()
+    name = op if isinstance(op, str) else op.name
+    served = resolver.versions(op)
+    provided = "" if not served else str(served[0]) if len(served) == 1 else f"{served[0]} to {served[-1]}"
+    registration = resolver.find_op(op, version)
+    return Diagnosis(
+        name,
+        version,
+        isinstance(op, str),
+        nodes,
+        provided,
+        str(registration.provenance) if registration else "",
+        ("" if isinstance(op, str) else first_runtime(name, version)) or "",
+        "" if registration else manager.advice(op),
+    )
