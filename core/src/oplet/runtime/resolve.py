@@ -40,8 +40,8 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     if not missing:
         return
     sentences = [_missing_builtin(op, version, indices, resolver, advice) for (op, version), indices in missing.items()]
-    custom = dict.fromkeys((n.op_name, n.version) for n in nodes if n.op is BuiltinOperator.CUSTOM and n.registration is None)
-    sentences += [_missing_custom(name, version, resolver, advice) for name, version in custom]
+    open_ops = dict.fromkeys((n.op_name, n.version) for n in nodes if n.op is BuiltinOperator.CUSTOM and n.registration is None)
+    sentences += [_missing_custom(name, version, resolver, advice) for name, version in open_ops]
     first_op, first_version = next(iter(missing))
     cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
