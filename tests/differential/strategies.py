@@ -192,8 +192,8 @@ class Draw:
     def _integers(self, type: TensorType, shape: Shape, low: float | None, high: float | None) -> NDArray[Any]:
         dtype = numpy_dtype(type)
         smallest, largest = _RANGES.get(type, (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)))
-        first = smallest if low is None else int(low)
-        last = largest if high is None else int(high)
+        first = smallest if low is None else min(max(int(low), smallest), largest)
+        last = largest if high is None else min(max(int(high), first), largest)
         if low is None and high is None and dtype.itemsize > 2 and self.rng.random() < 0.5:
             first, last = max(smallest, -20), min(largest, 20)
         array = self.rng.integers(first, last, shape, dtype=np.int64 if dtype.kind == "i" else np.uint64, endpoint=True)
@@ -225,6 +225,8 @@ class Draw:
         shape = tuple(shape)
         arg = Arg(type, shape, lambda: self.values(type, shape, low, high, special))
         arg.constant = self.seldom(8) if constant is None else constant
+        if type is STRING and not shape:
+            arg.constant = True  # LiteRT's set_tensor takes the address of a scalar bytes object for its text
         if quantized or (quantized is None and type in (I8, U8, I16)):
             arg.scale, arg.zero_point = self.quantization(type, symmetric)
         return arg
@@ -247,7 +249,7 @@ class Draw:
 
     def given(self, array: Any, type: TensorType = I32, constant: bool | None = None) -> Arg:
         """A tensor of these values: axes, shapes, sizes. Mostly part of the model, as converters make it."""
-        data = np.asarray(array, numpy_dtype(type))
+        data = np.asarray(array).astype(numpy_dtype(type))
         constant = not self.seldom(4) if constant is None else constant
         return Arg(type, data.shape, lambda: data, constant=constant, flexible=False)
 
