@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet import TensorType
+from oplet import ModelBuilder, TensorType
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
+from oplet.schema.tables import BlockwiseQuantization, QuantizationParameters
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
 
@@ -41,6 +42,27 @@ def test_quantized_rows_become_floats_as_in_litert(litert, kind, scales, shape, 
     table = Spec(kind, shape, scales, [0] * len(scales), data=data)
     model = lookup(table, output, shape)
     np.testing.assert_array_equal(run_op(model, ROWS)[0], litert(model, ROWS)[0])
+
+
+@pytest.mark.parametrize("output", [TensorType.FLOAT32, TensorType.FLOAT16])
+@pytest.mark.parametrize("kind", [TensorType.INT4, TensorType.INT2])
+def test_rows_quantized_by_blocks_become_floats_as_in_litert(kind, output):
+    # The reference kernels end at version 4.
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter").Interpreter
+    rng = np.random.default_rng(4)
+    builder = ModelBuilder("blocks")
+    graph = builder.add_subgraph()
+    scales = graph.add_tensor("scales", TensorType.FLOAT16, [3, 2], data=rng.uniform(0.1, 1, (3, 2)).astype(np.float16))
+    details = BlockwiseQuantization(scales=scales, zero_points=-1, block_size=8)
+    limit = 8 if kind == TensorType.INT4 else 2
+    values = rng.integers(-limit, limit, (3, 16)).astype(np.int8)
+    table = graph.add_tensor("table", kind, [3, 16], data=values, quantization=QuantizationParameters(details=details))
+    rows, result = graph.add_tensor("rows", TensorType.INT32, [3]), graph.add_tensor("result", output, [3, 16])
+    graph.set_inputs(rows)
+    graph.set_outputs(result)
+    graph.add_operator("EMBEDDING_LOOKUP", [rows, table], [result], version=5)
+    model = builder.to_bytes()
+    np.testing.assert_array_equal(run_op(model, ROWS)[0], run_op(model, ROWS, interpreter=interpreter)[0])
 
 
 @pytest.mark.parametrize("row", [-1, 3])

@@ -156,7 +156,7 @@ def _product_calls(a: Array, b: Array, target: Array) -> list[Call]:
         (np.multiply, (a, b, target)),
         (np.add, (target, _scalar(1 << 14), target)),
         (np.right_shift, (target, _scalar(15), target)),
-        (np.minimum, (target, _INT16[1], target)),
+        (clip, (target, *_INT16, target)),
     ]
 
 

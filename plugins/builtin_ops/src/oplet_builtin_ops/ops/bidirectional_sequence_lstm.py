@@ -56,4 +56,9 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    types=(TensorType.FLOAT32,),
+    differences="with batch-major merged outputs each batch keeps its own state, where LiteRT writes beyond it",
+)

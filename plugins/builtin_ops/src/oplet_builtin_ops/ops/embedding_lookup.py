@@ -47,6 +47,8 @@ def _check_blocks(table: Tensor, output: Tensor) -> None:
     size = 0 if table.quantization is None else table.quantization.block_size
     ensure(table.ndim == 2, f"a table quantized by blocks must have 2 dimensions: {table}.")
     ensure(table.shape[1] % size == 0, f"rows of {table} cannot be cut into blocks of {size}.")
+    count = 0 if table.quantization is None else table.quantization.scales.size
+    ensure(count * size == table.size, f"{table} has {count} scales for blocks of {size} values.")
 
 
 def _check_scales(table: Tensor, output: Tensor) -> None:

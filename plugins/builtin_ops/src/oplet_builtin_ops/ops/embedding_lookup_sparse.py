@@ -71,4 +71,4 @@ def _combine(sums: Array, values: Array, rows: Array, buckets: Array, weights: A
         first = end
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))

@@ -52,4 +52,9 @@ def bind(context: Context, node: Node) -> Thunk:
     return lstm.thunk(node.inputs[0], None, node.outputs[0].data[None])
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    types=(TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8),
+    differences="sparse int8 weights are multiplied with the scale of their own activations, where LiteRT takes that of the input",
+)

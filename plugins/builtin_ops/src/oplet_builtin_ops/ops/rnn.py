@@ -29,4 +29,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return cell.thunk(node.inputs[0], None, node.outputs[0].data[None])
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=(TensorType.FLOAT32,))

@@ -72,4 +72,4 @@ def _choices(count: int, size: int, skipped: int) -> Iterator[list[int]]:
             chosen, following = [last + 1], [last + 2]
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.STRING,))

@@ -38,4 +38,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return lstm.thunk(node.inputs[0], None, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=(TensorType.FLOAT32, TensorType.INT8))
