@@ -106,7 +106,7 @@ def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
     a shift counts modulo the width, and the remainder is compared under a mask that a 64-bit shift made.
     """
     x, exponent = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
-    mask = ((np.int64(1) << (exponent & 63)) - 1).astype(np.int32).astype(np.int64)
+    mask = ((np.uint64(1) << (exponent & 63).astype(np.uint64)) - np.uint64(1)).astype(np.int32).astype(np.int64)
     carried = (x & mask) > (mask >> 1) + (x < 0)
     return np.asarray((x >> (exponent & 31)) + carried, np.int32)
 

@@ -19,6 +19,8 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
 _ONE: Final = 2**31 - 1
+#: So many numbers cost less one by one than as an array.
+_FEW: Final = 8
 #: exp(-2**k) without integer bits, for k from -2.
 _POWERS: Final = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
 
@@ -85,54 +87,70 @@ def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
 
 
 def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
-    """1 / sqrt(x) of int32 values from 0 on, as multipliers and shifts; that of 0 and 1 is the largest number below 1.
-
-    Five Newton steps with 3 integer bits, from 1.
-    """
+    """1 / sqrt(x) of int32 values from 0 on, as multipliers and shifts; that of 0 and 1 is the largest number below 1."""
     wide = np.asarray(x, np.int64)
-    # Divided by 4 where it is not below 2**29, then multiplied by 4 until it is not below 2**27.
-    large = wide >= 1 << 29
-    wide = np.where(large, wide >> 2, wide)
-    shifts = 11 + large
-    bits = np.frexp(np.maximum(wide, 1).astype(np.float64))[1].astype(np.int64)
-    pairs = (31 - bits) // 2 - 1
-    shifts = shifts - pairs
-    halved = (np.maximum(wide, 1) << 2 * pairs) >> 1
-    half = (halved + 1) >> 1
-    root = np.full(wide.shape, 1 << 28, np.int64)
+    if 0 < wide.size <= _FEW:
+        pairs = [_inverse_square_root(max(value, 2)) for value in wide.ravel().tolist()]
+        factors, shifts = (np.array(column, np.int64).reshape(wide.shape) for column in zip(*pairs))
+    else:
+        factors, shifts = _inverse_square_root(np.maximum(wide, 2))
+    small = wide <= 1
+    return np.where(small, _ONE, factors).astype(np.int32), np.where(small, 0, shifts)
+
+
+def _inverse_square_root(x: Any) -> tuple[Any, Any]:
+    """The same of an int or array, from 2 on: five Newton steps with 3 integer bits, from 1."""
+    # Divided by 4 if it is not below 2**29, then multiplied by 4 until it is not below 2**27.
+    large = x >> 29 != 0
+    x = x >> 2 * large
+    pairs = (31 - _bit_length(x)) // 2 - 1
+    shift = 11 + large - pairs
+    halved = (x << 2 * pairs) >> 1
+    quartered = (halved + 1) >> 1
+    root = 1 << 28
     for _ in range(5):
         cube = _product(_product(root, root), root) << 6
-        root = (_product(3 << 27, root) - _product(half, cube)) << 3
-    root = _product(root, 1518500250)
-    root = np.where(wide <= 1, _ONE, root << np.maximum(-shifts, 0))
-    return root.astype(np.int32), np.where(wide <= 1, 0, -np.maximum(shifts, 0))
+        root = (_product(3 << 27, root) - _product(quartered, cube)) << 3
+    return _product(root, 1518500250) << _larger(-shift, 0), -_larger(shift, 0)
 
 
 def logarithm(x: Int64s) -> Int64s:
     """The natural logarithm of numbers from 1 on with 12 integer bits, with 5 of them."""
+    if x.size > _FEW:
+        return np.asarray(_logarithm(x))
+    return np.array([_logarithm(value) for value in x.ravel().tolist()], np.int64).reshape(x.shape)
 
-    def bits(value: Int64s) -> Int64s:
-        exponents: Int64s = np.frexp(value.astype(np.float64))[1].astype(np.int64)
-        return exponents
 
-    def shifted(value: Int64s, amount: Any) -> Int64s:
-        return np.asarray(np.minimum(value << amount, _ONE))
-
+def _logarithm(x: Any) -> Any:
+    """The same of an int or array: a power of two, and a rational function of what is left, which is near to 1."""
     quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
-    # The power of two below x and that below x / sqrt(2); the mantissa lies nearer to 1 with one of them.
-    headroom = 32 - bits(x)
-    first = shifted(_product(x << (headroom - 1), root_of_half), 1)
+    # The mantissa of x or that of x / sqrt(2), whichever is smaller.
+    headroom = 32 - _bit_length(x)
+    first = _smaller(_product(x << (headroom - 1), root_of_half) << 1, _ONE)
     first_power = ((12 - headroom) << 25) + quarter
-    second_headroom = 31 - bits(_product(x, root_of_half))
-    second = shifted(x, second_headroom)
+    second_headroom = 31 - _bit_length(_product(x, root_of_half))
+    second = _smaller(x << second_headroom, _ONE)
     second_power = ((12 - second_headroom) << 25) - quarter
-    r, power = np.minimum(first, second), np.maximum(first_power, second_power)
+    r, power = _smaller(first, second), _larger(first_power, second_power)
     p = (r + fourth_root_of_half + 1) >> 1
     q = 2 * (r - fourth_root_of_half)
     square = _product(q, q)
     numerator = _product(q, r) + _product(_product(q, square), 117049297)
     denominator = _product(p, 1057819769 + q + _product(127690142, square)) + _product(638450708, q)
-    inverse = np.minimum(_one_over_one_plus(denominator), _ONE)
-    scaled = rounding_divide_by_pot(numerator, 6)
+    inverse = _smaller(_one_over_one_plus(denominator), _ONE)
+    # With 6 integer bits from here on; rounded with halves away from zero.
+    scaled = (numerator + 32 - (numerator < 0)) >> 6
     total = _product(power, 1488522236) + _product(scaled, inverse)
-    return np.asarray(np.clip(total << 1, -(2**31), _ONE))
+    return _smaller(_larger(total << 1, -(2**31)), _ONE)
+
+
+def _bit_length(x: Any) -> Any:
+    return x.bit_length() if isinstance(x, int) else np.frexp(x.astype(np.float64))[1].astype(np.int64)
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return min(a, b) if isinstance(a, int) else np.minimum(a, b)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return max(a, b) if isinstance(a, int) else np.maximum(a, b)

@@ -45,8 +45,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure(fits, f"{source} cannot become {output.type.name}: {packed.type.name} is cast from and to FLOAT32 only.")
     context.resize_tensor(output, source.shape)
     if _is_cut_off(source.type, output.type):
-        exact = source.type == TensorType.FLOAT64 or output.dtype.itemsize >= 4
-        context.add_temporary(node, source.shape, TensorType.FLOAT64 if exact else TensorType.FLOAT32)
+        context.add_temporary(node, source.shape, TensorType.FLOAT64 if source.type == TensorType.FLOAT64 else TensorType.FLOAT32)
     elif source.type == TensorType.FLOAT64 and output.type in SHORT_FLOATS:
         context.add_temporary(node, source.shape, TensorType.FLOAT32)
 
@@ -85,8 +84,10 @@ def _bind_cut_off(source: Array, work: Array, output: Array, bounds: tuple[int, 
     info = np.iinfo(output.dtype)
     low, high = bounds or (int(info.min), int(info.max))
     lowest, highest = np.array(low, work.dtype), np.array(high, work.dtype)
-    if int(highest) > high:
-        # No float is the largest int64; the next one below is far enough from it to tell.
+    rounded = int(highest) > high
+    limit = highest.copy()
+    if rounded:
+        # The type's largest number is none of these floats; the one below converts, and what is larger is put in afterwards.
         highest = np.nextafter(highest, np.zeros_like(highest))
 
     def run() -> None:
@@ -94,8 +95,10 @@ def _bind_cut_off(source: Array, work: Array, output: Array, bounds: tuple[int, 
         np.fmin(work, highest, out=work)
         np.maximum(work, lowest, out=work)
         np.copyto(output, work, "unsafe")
-        if int(highest) < high:
-            np.copyto(output, high, where=work == highest)
+        if rounded:
+            fits = np.less(source, limit)
+            if not fits.all():
+                np.copyto(output, high, where=~fits)
 
     return run
 

@@ -6,11 +6,10 @@ Numerics: tflite/kernels/activations.cc (LogSoftmaxPrepare), internal/reference/
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet_builtin_ops.elementwise import prepare_elementwise
-from oplet_builtin_ops.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, rounding_divide_by_pot
+from oplet_builtin_ops.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.fixed_point_functions import logarithm
 from oplet_builtin_ops.quantization import ensure_quantized
 from oplet_builtin_ops.quantized_softmax import Softmax8, distance_scaling
@@ -25,19 +24,37 @@ class Quantized:
     """The tables of a node: what each possible distance from a row's largest value adds to the sum, and what it scales to."""
 
     def __init__(self, source: Tensor) -> None:
-        self.summands = Softmax8(source, 1.0).summands
+        self.summands = Softmax8(source, 1.0).summands.astype(np.int32)
         multiplier, shift, self.farthest = distance_scaling(source, 1.0)
-        self.distances = multiply_by_quantized_multiplier(-np.arange(256, dtype=np.int32), multiplier, shift).astype(np.int64)
+        self.distances = multiply_by_quantized_multiplier(-np.arange(256, dtype=np.int32), multiplier, shift)
         self.reverse = quantize_multiplier((1 << (31 - shift)) / multiplier)
 
-    def run(self, x: NDArray[np.integer], y: Array) -> None:
+    def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array) -> Thunk:
+        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        octets, top = x.view(np.uint8), largest.view(np.uint8)
         info = np.iinfo(y.dtype)
-        below = np.max(x, -1, keepdims=True).astype(np.int64) - x
-        logarithms = logarithm(np.add.reduce(self.summands[below], -1, keepdims=True))
-        reach = multiply_by_quantized_multiplier(logarithms - 2**31, *self.reverse)
-        lowest = np.maximum(reach, -self.farthest - 1)
-        steps = rounding_divide_by_pot(self.distances[below] - logarithms, _STEP_BITS) + info.max
-        y[...] = np.where(-below > lowest, np.clip(steps, info.min, info.max), info.min)
+        lowest, highest, bits = (np.array(value, np.int32) for value in (info.min, info.max, _STEP_BITS))
+        half = (1 << _STEP_BITS - 1) - 1
+
+        def run() -> None:
+            np.maximum.reduce(x, -1, out=largest, keepdims=True)
+            # The difference of the bit patterns is that of the values, signed or not.
+            np.subtract(top, octets, below)
+            self.summands.take(below, None, steps, "clip")
+            logarithms = logarithm(np.add.reduce(steps, -1, keepdims=True, dtype=np.int64))
+            self.distances.take(below, None, steps, "clip")
+            # Never above zero, so that this rounds halves away from it.
+            np.subtract(steps, (logarithms - half).astype(np.int32), steps)
+            np.right_shift(steps, bits, steps)
+            np.add(steps, highest, steps)
+            np.maximum(steps, lowest, out=steps)
+            reach = multiply_by_quantized_multiplier(logarithms - 2**31, *self.reverse)
+            farthest = np.minimum(-reach - 1, self.farthest)
+            if farthest.min() < 255:
+                np.copyto(steps, lowest, where=below > farthest)
+            y[...] = steps
+
+        return run
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -54,16 +71,20 @@ def prepare(context: Context, node: Node) -> None:
         f"{output} has scale {output.scale:g} and zero point {output.zero_point}; LOG_SOFTMAX gives 1/16 and {zero_point}.",
     )
     node.prepared = node.cached(f"tables of {source.type.name}", lambda: Quantized(source))
+    context.add_temporary(node, (*source.shape[:-1], 1), source.type)
+    context.add_temporary(node, source.shape, TensorType.UINT8)
+    context.add_temporary(node, source.shape, TensorType.INT32)
 
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
+    temporaries = [temporary.data for temporary in node.temporaries]
     if not output.size:
         return lambda: None
     if node.inputs[0].type != TensorType.FLOAT32:
         tables: Quantized = node.prepared
-        return lambda: tables.run(source, output)
-    exponentials, row = (temporary.data for temporary in node.temporaries)
+        return tables.bind(source, output, *temporaries)
+    exponentials, row = temporaries
 
     def run() -> None:
         np.maximum.reduce(source, -1, out=row, keepdims=True)
