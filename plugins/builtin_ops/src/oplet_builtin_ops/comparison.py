@@ -23,6 +23,7 @@ Int64s = NDArray[np.int64]
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 #: Values are multiplied by 2**8 before they are scaled, so that small ones differ still.
 _LEFT_SHIFT = 8
+_DIFFERENCE = "Compares 8-bit values of scale 1, on which LiteRT aborts."
 
 
 def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
@@ -38,12 +39,15 @@ def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
     return wrapping_divide_by_pot(high, -shift).astype(np.int64)
 
 
-def comparison_registration(ufunc: np.ufunc, *plain: TensorType, scaled_int16: bool = False) -> Registration:
+def comparison_registration(
+    ufunc: np.ufunc, *plain: TensorType, scaled_int16: bool = False, differences: str = ""
+) -> Registration:
     """The registration of a comparison, which gives BOOL.
 
     Args:
         plain: the types that are compared as they are, besides those of all comparisons.
         scaled_int16: whether quantized int16 values are scaled; else they are compared as they are, too.
+        differences: where else the op differs from LiteRT.
     """
     scaled = (*_EIGHT_BITS, TensorType.INT16) if scaled_int16 else _EIGHT_BITS
     types = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT32, TensorType.INT64, TensorType.INT16, *_EIGHT_BITS, *plain)
@@ -75,7 +79,7 @@ def comparison_registration(ufunc: np.ufunc, *plain: TensorType, scaled_int16: b
 
         return bind_pairs(node, rule)
 
-    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types, differences=f"{_DIFFERENCE} {differences}".rstrip())
 
 
 def _keeps_order(a: Tensor, b: Tensor) -> bool:

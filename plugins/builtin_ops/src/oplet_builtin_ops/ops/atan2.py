@@ -30,4 +30,10 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=TYPES,
+    differences="Refuses inputs of different shapes, of which LiteRT compares the ranks only.",
+)

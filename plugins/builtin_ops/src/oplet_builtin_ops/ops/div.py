@@ -106,4 +106,6 @@ def _bind_integers(node: Node, activation: ActivationFunctionType) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = Registration(
+    prepare=prepare, bind=bind, pure=True, types=TYPES, differences="Refuses 8-bit and 16-bit integers that are not quantized."
+)

@@ -61,4 +61,10 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=(TensorType.FLOAT32,),
+    differences="Refuses other types, whose bytes LiteRT reads as floats.",
+)

@@ -7,4 +7,10 @@ import numpy as np
 from oplet import TensorType
 from oplet_builtin_ops.comparison import comparison_registration
 
-REGISTRATION = comparison_registration(np.not_equal, TensorType.BOOL, TensorType.STRING, scaled_int16=True)
+REGISTRATION = comparison_registration(
+    np.not_equal,
+    TensorType.BOOL,
+    TensorType.STRING,
+    scaled_int16=True,
+    differences="Compares plain INT16, where LiteRT writes nothing.",
+)
