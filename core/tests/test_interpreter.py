@@ -343,6 +343,24 @@ def test_variables_live_on_between_invokes_and_are_reset_on_request() -> None:
     assert run(interpreter, ones)[0] == 1
 
 
+@pytest.mark.parametrize("variable", [False, True])
+def test_persistent_temporaries_that_are_variables_are_reset_like_the_model_s(variable: bool) -> None:
+    def prepare(context: Context, node: Node) -> None:
+        like_input(context, node)
+        context.add_temporary(node, node.inputs[0].shape, allocation=Allocation.PERSISTENT).is_variable = variable
+
+    def count(context: Context, node: Node) -> None:
+        node.temporaries[0].data[...] += node.inputs[0].data
+        np.copyto(node.outputs[0].data, node.temporaries[0].data)
+
+    content = one_op_model("Count", [Spec(F32, [2])], [Spec(F32, [2])])
+    interpreter = ready(content, op_resolver=resolver(Count=Registration(prepare=prepare, invoke=count)))
+    ones = np.ones(2, F32)
+    assert [run(interpreter, ones)[0] for _ in range(3)] == [1, 2, 3]
+    interpreter.reset_all_variables()
+    assert run(interpreter, ones)[0] == (1 if variable else 4)
+
+
 def test_persistent_temporaries_keep_their_value_and_arena_ones_are_there() -> None:
     def prepare(context: Context, node: Node) -> None:
         like_input(context, node)

@@ -253,8 +253,9 @@ class Context:
         """Ask, in `prepare`, for scratch memory; it is there in `bind` and `invoke`.
 
         Args:
-            allocation: ARENA (valid during the node's own invoke), PERSISTENT (kept between invokes) or DYNAMIC
-                (resized in `invoke`).
+            allocation: ARENA (valid during the node's own invoke), PERSISTENT (kept between invokes, and between
+                prepares that leave its shape alone) or DYNAMIC (resized in `invoke`). A PERSISTENT one whose
+                `is_variable` the kernel sets is zeroed where the model's variables are.
         """
         raise NotImplementedError
 

@@ -11,6 +11,7 @@ import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -246,9 +247,13 @@ class Subgraph(Context):
         return tensor.index in self._last_use
 
     def reset_variables(self) -> None:
-        """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does)."""
-        for tensor in self._variables:
-            if tensor.has_data:
+        """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does).
+
+        A kernel's persistent temporaries are variables too where it marked them so.
+        """
+        kept = (tensor for node in self.nodes for tensor in node.temporaries)
+        for tensor in chain(self._variables, kept):
+            if tensor.is_variable and tensor.has_data:
                 tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
 
     def invoke(self) -> None:
