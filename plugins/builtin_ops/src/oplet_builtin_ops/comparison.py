@@ -23,7 +23,7 @@ Int64s = NDArray[np.int64]
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 #: Values are multiplied by 2**8 before they are scaled, so that small ones differ still.
 _LEFT_SHIFT = 8
-_DIFFERENCE = "Compares 8-bit values of scale 1, on which LiteRT aborts."
+_DIFFERENCE = "compares 8-bit values of scale 1, on which LiteRT aborts"
 
 
 def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
@@ -79,7 +79,9 @@ def comparison_registration(
 
         return bind_pairs(node, rule)
 
-    return Registration(prepare=prepare, bind=bind, pure=True, types=types, differences=f"{_DIFFERENCE} {differences}".rstrip())
+    return Registration(
+        prepare=prepare, bind=bind, pure=True, types=types, differences="; ".join(filter(None, (_DIFFERENCE, differences)))
+    )
 
 
 def _keeps_order(a: Tensor, b: Tensor) -> bool:

@@ -35,5 +35,5 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     types=TYPES,
-    differences="Refuses inputs of different shapes, of which LiteRT compares the ranks only.",
+    differences="refuses inputs of different shapes, of which LiteRT compares the ranks only",
 )

@@ -107,5 +107,5 @@ def _bind_integers(node: Node, activation: ActivationFunctionType) -> Thunk:
 
 
 REGISTRATION = Registration(
-    prepare=prepare, bind=bind, pure=True, types=TYPES, differences="Refuses 8-bit and 16-bit integers that are not quantized."
+    prepare=prepare, bind=bind, pure=True, types=TYPES, differences="refuses 8-bit and 16-bit integers that are not quantized"
 )

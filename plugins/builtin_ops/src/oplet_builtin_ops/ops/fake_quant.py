@@ -66,5 +66,5 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     types=(TensorType.FLOAT32,),
-    differences="Refuses other types, whose bytes LiteRT reads as floats.",
+    differences="refuses other types, whose bytes LiteRT reads as floats",
 )

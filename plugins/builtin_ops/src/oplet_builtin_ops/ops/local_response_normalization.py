@@ -65,5 +65,5 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     types=(TensorType.FLOAT32,),
-    differences="Equals the optimized kernel; the reference kernel is wrong.",
+    differences="equals the optimized kernel; the reference kernel is wrong",
 )

@@ -12,5 +12,5 @@ REGISTRATION = comparison_registration(
     TensorType.BOOL,
     TensorType.STRING,
     scaled_int16=True,
-    differences="Compares plain INT16, where LiteRT writes nothing.",
+    differences="compares plain INT16, where LiteRT writes nothing",
 )
