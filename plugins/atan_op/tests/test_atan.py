@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from oplet import MutableOpResolver, PluginManager
-from oplet.testing import one_op_model, run_op
-from oplet.testing.one_op import Spec
+from oplet.testing import OpContract, Spec, one_op_model, run_op
 from oplet_atan_op import register_ops
 
 
@@ -82,3 +81,8 @@ def test_without_it_the_error_names_it() -> None:
         match=r"Encountered unresolved custom op: Atan\. oplet-atan-op .* is installed but not among those that load= allows",
     ):
         run_op(model, np.zeros(2, np.float32), plugins=[])
+
+
+class TestContract(OpContract):
+    model = one_op_model("Atan", [Spec("float32", [4])], [Spec("float32", [4])])
+    inputs = (np.array([-2, 0, 0.5, 7], np.float32),)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from oplet import Interpreter, ModelBuilder, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, ReducerOptions
+from oplet.testing import DelegateContract
 
 F32 = np.float32
 
@@ -110,3 +111,9 @@ def test_options_limit_the_partitions() -> None:
 def test_an_option_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(RuntimeError, match="Failed to load delegate from example"):
         load_delegate("example", {"min_nodes": "many"})
+
+
+class TestContract(DelegateContract):
+    delegate = "example"
+    model = conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1), [1, 2], True)
+    inputs = (np.linspace(-1, 1, 32, dtype=F32).reshape(1, 4, 4, 2),)

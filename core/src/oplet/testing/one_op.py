@@ -13,7 +13,7 @@ from oplet.ops.tensor import tensor_type
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
 
-__all__ = ["Spec", "one_op_model", "run_op"]
+__all__ = ["Spec", "call_op", "one_op_model", "run_op"]
 
 
 class Spec(NamedTuple):
@@ -123,3 +123,37 @@ def run_op(
         runner.set_tensor(detail["index"], feed)
     runner.invoke()
     return [runner.get_tensor(detail["index"]) for detail in runner.get_output_details()]
+
+
+def call_op(
+    op: BuiltinOperator | str,
+    inputs: Sequence[Spec | NDArray[Any] | None],
+    outputs: Sequence[Spec],
+    options: Table | None = None,
+    *,
+    version: int = 1,
+    custom_options: bytes = b"",
+    intermediates: Sequence[Spec] = (),
+    interpreter: Any = None,
+    **arguments: Any,
+) -> list[NDArray[Any]]:
+    """Build a model with one node, run it once on `inputs`, and return its outputs.
+
+    Args:
+        op: a built-in operator, its name, or a custom op's name.
+        inputs: arrays are fed; a Spec with data is a constant (or a quantized one), None an input that is left out.
+        outputs: as for `one_op_model`.
+        options: the options table of a built-in operator.
+        interpreter: the Interpreter class to use, oplet's own by default.
+        arguments: for the interpreter's constructor.
+
+    Example:
+        >>> import numpy as np
+        >>> from oplet.testing import Spec, call_op
+        >>> call_op("RELU", [np.array([-1, 2], np.float32)], [Spec("float32", [2])])[0].tolist()  # doctest: +SKIP
+        [0.0, 2.0]
+    """
+    specs = [Spec(x.dtype, x.shape) if isinstance(x, np.ndarray) else x for x in inputs]
+    model = one_op_model(op, specs, outputs, options, version=version, custom_options=custom_options, intermediates=intermediates)
+    feeds = [x for x in inputs if isinstance(x, np.ndarray)]
+    return run_op(model, *feeds, interpreter=interpreter, **arguments)

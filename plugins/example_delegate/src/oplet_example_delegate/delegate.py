@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oplet import BuiltinOperator, Context, DelegateKernel, DelegateParams, Node, SimpleDelegate, TensorType
+from oplet import (
+    AsyncKernel,
+    BuiltinOperator,
+    Context,
+    DelegateKernel,
+    DelegateParams,
+    Node,
+    SimpleDelegate,
+    TensorType,
+    ThreadedAsyncKernel,
+)
 from oplet.delegates.delegate import DelegateContext
 from oplet_example_delegate import conv_2d, mean
 
@@ -65,3 +75,6 @@ class MyKernel(DelegateKernel):
                 step()
 
         return run
+
+    def async_kernel(self, context: Context, node: Node) -> AsyncKernel:
+        return ThreadedAsyncKernel(self.bind)

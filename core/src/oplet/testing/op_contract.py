@@ -1,0 +1,103 @@
+"""The contract of an op's kernel, as a class of tests to inherit from."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any, ClassVar
+
+from oplet.errors import OpletError, OpNotFoundError, UnresolvedOpError
+from oplet.model.model import Model
+from oplet.ops.resolver import ChainOpResolver, OpResolver, op_label
+from oplet.plugins.manager import PluginManager, default_manager
+from oplet.schema.enums import BuiltinOperator
+from oplet.testing.contract import Contract, check, plan, run
+from oplet.testing.watching import ASKED_FOR, WatchingResolver
+
+__all__ = ["OpContract"]
+
+
+class OpContract(Contract):
+    """Tests that every op must pass; see `Contract` for what a subclass may say.
+
+    Attributes:
+        max_version: the newest version of the op that the kernel knows; by default the newest that is registered.
+
+    Example:
+        >>> import numpy as np
+        >>> from oplet.testing import OpContract, Spec, one_op_model
+        >>> class TestRelu(OpContract):
+        ...     model = one_op_model("RELU", [Spec("float32", [4])], [Spec("float32", [4])])
+        ...     inputs = [np.array([-1, 0, 1, 2], np.float32)]
+    """
+
+    max_version: ClassVar[int | None] = None
+
+    def _resolver(self) -> OpResolver:
+        manager = self.plugins
+        if manager is None:
+            manager = default_manager()
+        elif not isinstance(manager, PluginManager):
+            manager = PluginManager(load=manager)
+        return manager.resolver() if self.op_resolver is None else ChainOpResolver([self.op_resolver, manager.resolver()])
+
+    def test_every_init_has_its_free(self) -> None:
+        for trouble in ("", "unprepared", "prepare", "invoke", "free"):
+            watched = WatchingResolver(self._resolver(), trouble)
+            try:
+                with self.opened(op_resolver=watched) as interpreter:
+                    if trouble != "unprepared":
+                        run(interpreter, self.inputs)
+            except OpletError as error:
+                check(ASKED_FOR in str(error), f"{_when(trouble)}, it fails in another place too: {error}")
+            check(not watched.strays, f"{_when(trouble)}, free was called with what no init had returned")
+            check(
+                watched.inits == watched.frees and not watched.live,
+                f"{_when(trouble)}, there were {watched.inits} calls of init and {watched.frees} of free",
+            )
+
+    def test_nothing_of_a_node_outlives_its_interpreter(self) -> None:
+        with self.opened() as interpreter:
+            run(interpreter, self.inputs)
+            tensors = [t for node in plan(interpreter) for t in (*node.outputs, *node.temporaries)]
+            kept = [_reference(t.data) for t in tensors if t.has_data]
+            kept += [_reference(node.user_data) for node in plan(interpreter)]
+        del interpreter, tensors
+        gc.collect()
+        for reference in kept:
+            left = None if reference is None else reference()
+            check(left is None, f"a {type(left).__name__} of the node is still held after the interpreter was closed")
+
+    def test_a_version_that_it_does_not_know_is_refused(self) -> None:
+        root = Model.from_bytes(self.model).root
+        resolver = self._resolver()
+        for code in root.operator_codes or []:
+            op = code.custom_code if code.builtin_code is BuiltinOperator.CUSTOM else code.builtin_code
+            if op is None:
+                continue
+            newest = self.max_version or max(resolver.versions(op), default=0)
+            check(newest, f"nothing serves {op_label(op)}")
+            code.version = newest + 1
+            self._must_refuse(Model(root).to_bytes(), f"{op_label(op)} in version {newest + 1}")
+            return
+
+    def _must_refuse(self, model: bytes, what: str) -> None:
+        try:
+            with self.opened(model_content=model) as interpreter:
+                interpreter.allocate_tensors()
+        except (OpNotFoundError, UnresolvedOpError):
+            return
+        raise AssertionError(f"a model that needs {what} is run, though the kernel knows no such version")
+
+
+def _when(trouble: str) -> str:
+    if trouble in ("", "unprepared"):
+        return "without prepare" if trouble else "without any trouble"
+    return f"where {trouble} raises"
+
+
+def _reference(value: Any) -> weakref.ref[Any] | None:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return None  # numbers, strings, None: nothing that one could hold too long

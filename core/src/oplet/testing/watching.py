@@ -1,0 +1,119 @@
+"""Resolvers that watch what the runtime calls, and fail where a test wants a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from oplet.ops.context import Context, Node
+from oplet.ops.registration import Registration, Thunk
+from oplet.ops.resolver import Claim, Op, OpResolver
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["ASKED_FOR", "Fault", "WatchingResolver"]
+
+#: The end of the message of each failure that a test asked for.
+ASKED_FOR = "fails, as the test asked"
+
+
+class Fault(Exception):
+    """The failure that a test asked for."""
+
+
+class WatchingResolver(OpResolver):
+    """Hands out another resolver's registrations, with every method watched.
+
+    Attributes:
+        live: what `init` returned and `free` was not called with yet.
+        inits: how often `init` was called.
+        frees: how often `free` was called, with what `init` had returned.
+        strays: what `free` was called with although no `init` had returned it, or a second time.
+        fail_in: the method that raises `Fault` after it did its work: "init", "prepare", "invoke", "free" or "".
+    """
+
+    def __init__(self, inner: OpResolver, fail_in: str = "") -> None:
+        self.inner = inner
+        self.fail_in = fail_in
+        self.live: list[Any] = []
+        self.inits = 0
+        self.frees = 0
+        self.strays: list[Any] = []
+
+    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+        found = self.inner.find_op(op, version)
+        if found is None:
+            return None
+        return replace(
+            found,
+            init=self._init(found),
+            free=self._free(found),
+            prepare=self._prepare(found),
+            bind=self._bind(found),
+            invoke=None,
+        )
+
+    def claims(self, op: Op | int | None = None) -> Iterator[Claim]:
+        return self.inner.claims(op)
+
+    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+        return self.inner.why(op, version)
+
+    def _fail(self, method: str) -> None:
+        if self.fail_in == method:
+            raise Fault(f"{method} {ASKED_FOR}")
+
+    def _init(self, watched: Registration) -> Callable[[Context, Any], Any]:
+        def init(context: Context, buffer: Any) -> Any:
+            if self.fail_in == "init" and self.inits:  # the second node's, so that there is something to free
+                self._fail("init")
+            state = None if watched.init is None else watched.init(context, buffer)
+            self.inits += 1
+            self.live.append(state)
+            return state
+
+        return init
+
+    def _free(self, watched: Registration) -> Callable[[Context, Any], None]:
+        def free(context: Context, user_data: Any) -> None:
+            for position, state in enumerate(self.live):
+                if state is user_data:
+                    del self.live[position]
+                    self.frees += 1
+                    break
+            else:
+                self.strays.append(user_data)
+            if watched.free is not None:
+                watched.free(context, user_data)
+            self._fail("free")
+
+        return free
+
+    def _prepare(self, watched: Registration) -> Callable[[Context, Node], None]:
+        def prepare(context: Context, node: Node) -> None:
+            if watched.prepare is not None:
+                watched.prepare(context, node)
+            self._fail("prepare")
+
+        return prepare
+
+    def _bind(self, watched: Registration) -> Callable[[Context, Node], Thunk]:
+        def bind(context: Context, node: Node) -> Thunk:
+            thunk = _thunk_of(watched, context, node)
+
+            def run() -> None:
+                thunk()
+                self._fail("invoke")
+
+            return run
+
+        return bind
+
+
+def _thunk_of(registration: Registration, context: Context, node: Node) -> Thunk:
+    if registration.bind is not None:
+        return registration.bind(context, node)
+    invoke = registration.invoke
+    if invoke is None:
+        raise Fault(f"{node} has neither invoke nor bind.")
+    return lambda: invoke(context, node)

@@ -1,0 +1,117 @@
+"""The contract suite of delegates: a delegate that keeps the rules passes, one that breaks a rule is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Context, Delegate, DelegateKernel, DelegateParams, MutableOpResolver, Node, Registration, SimpleDelegate
+from oplet.testing import DelegateContract, Spec, one_op_model
+
+VECTOR = Spec("float32", [4])
+CHECKS = sorted(name for name in dir(DelegateContract) if name.startswith("test_"))
+
+
+def same_shape(context: Context, node: Node) -> None:
+    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+
+def double(context: Context, node: Node) -> None:
+    np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
+
+
+class Kernel(DelegateKernel):
+    factor = 2
+
+    def prepare(self, context: Context, node: Node) -> None:
+        same_shape(context, node)
+
+    def bind(self, context: Context, node: Node) -> Callable[[], None]:
+        x, y = node.inputs[0].data, node.outputs[0].data
+        return lambda: np.multiply(x, self.factor, out=y)
+
+
+class Good(SimpleDelegate):
+    name = "Good"
+
+    def is_node_supported(self, context: Any, node: Node) -> bool | str:
+        return node.op_name == "Double" or "it only doubles"
+
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        return Kernel()
+
+
+def contract_of(delegate: Callable[..., Delegate]) -> DelegateContract:
+    resolver = MutableOpResolver()
+    resolver.add_custom("Double", Registration(prepare=same_shape, invoke=double))
+    about = {
+        "delegate": delegate,
+        "model": one_op_model("Double", [VECTOR], [VECTOR]),
+        "inputs": [np.array([1, -2, 3, 0.5], np.float32)],
+        "op_resolver": resolver,
+        "plugins": [],
+    }
+    return type("Contract", (DelegateContract,), about)()
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_delegate_that_keeps_the_rules_passes(check: str) -> None:
+    getattr(contract_of(Good), check)()
+
+
+class ClaimsNothing(Good):
+    def is_node_supported(self, context: Any, node: Node) -> bool | str:
+        return "too hard"
+
+
+class Trebles(Good):
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        kernel = Kernel()
+        kernel.factor = 3
+        return kernel
+
+
+class ChangesNodes(Good):
+    def is_node_supported(self, context: Any, node: Node) -> bool | str:
+        node.version = 7
+        return True
+
+
+class HidesFailure(Good):
+    def prepare(self, context: Any) -> None:
+        try:
+            super().prepare(context)
+        except Exception:
+            self.refused = {0: "something went wrong"}
+
+
+class KeepsTheFirstSize(Good):
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        class First(Kernel):
+            size: int | None = None
+
+            def bind(self, context: Context, node: Node) -> Callable[[], None]:
+                self.size = size = self.size or node.inputs[0].shape[0]
+                x, y = node.inputs[0].data, node.outputs[0].data
+                y[...] = 0
+                return lambda: np.multiply(x[:size], 2, out=y[:size])
+
+        return First()
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "words"),
+    [
+        (ClaimsNothing, "test_it_claims_a_node_of_the_model", "leaves every node of the model alone: Double"),
+        (Trebles, "test_the_answers_are_those_without_it", "answers otherwise than the kernels"),
+        (ChangesNodes, "test_a_failure_leaves_the_graph_as_it_was", "are not what they were"),
+        (HidesFailure, "test_a_failure_leaves_the_graph_as_it_was", "hides that claiming"),
+        (KeepsTheFirstSize, "test_a_resized_graph_answers_as_a_fresh_one_of_that_size", "after a resize to another size"),
+    ],
+)
+def test_a_delegate_that_breaks_a_rule_is_found_out(broken: type[Delegate], check: str, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        getattr(contract_of(broken), check)()
