@@ -12,13 +12,25 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate, DelegateKernel, DelegateParams, DelegateRegistry, SimpleDelegate
     from oplet.model.builder import ModelBuilder
     from oplet.model.model import Model
+    from oplet.ops.async_attributes import (
+        NO_SYNC_OBJECT,
+        BufferAttribute,
+        Reconciliation,
+        SynchronizationAttribute,
+        reconcile_attributes,
+        uncovered_attributes,
+    )
+    from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
     from oplet.ops.callee import Callee
     from oplet.ops.context import Context, Node, ensure, ensure_eq, ensure_type
+    from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
     from oplet.ops.registration import Registration
     from oplet.ops.resolver import MutableOpResolver, OpResolver
     from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
+    from oplet.ops.threaded_async_kernel import NUMPY_BUFFER, THREADING_EVENT, ThreadedAsyncKernel
     from oplet.plugins.hookspecs import hookimpl
     from oplet.plugins.manager import PluginManager
+    from oplet.runtime.async_runner import AsyncSignatureRunner
     from oplet.runtime.delegation import load_delegate
     from oplet.runtime.interpreter import Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
     from oplet.schema.enums import BuiltinOperator, TensorType
@@ -29,6 +41,10 @@ __version__ = "0.1.0"
 #: not pay for the interpreter, nor a program that runs a model for the model writer.
 _HOMES = {
     "Allocation": "oplet.ops.tensor",
+    "AsyncKernel": "oplet.ops.async_kernel",
+    "AsyncSignatureRunner": "oplet.runtime.async_runner",
+    "BackendBuffer": "oplet.ops.async_kernel",
+    "BufferAttribute": "oplet.ops.async_attributes",
     "BuiltinOperator": "oplet.schema.enums",
     "Callee": "oplet.ops.callee",
     "Context": "oplet.ops.context",
@@ -36,31 +52,50 @@ _HOMES = {
     "DelegateKernel": "oplet.delegates.delegate",
     "DelegateParams": "oplet.delegates.delegate",
     "DelegateRegistry": "oplet.delegates.delegate",
+    "ExecutionTask": "oplet.ops.execution_task",
     "Interpreter": "oplet.runtime.interpreter",
     "InterpreterWithCustomOps": "oplet.runtime.interpreter",
+    "IoType": "oplet.ops.execution_task",
     "Model": "oplet.model.model",
     "ModelBuilder": "oplet.model.builder",
     "MutableOpResolver": "oplet.ops.resolver",
+    "NO_SYNC_OBJECT": "oplet.ops.async_attributes",
+    "NUMPY_BUFFER": "oplet.ops.threaded_async_kernel",
     "Node": "oplet.ops.context",
     "OpResolver": "oplet.ops.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
     "PluginManager": "oplet.plugins.manager",
     "Quantization": "oplet.ops.tensor",
+    "Reconciliation": "oplet.ops.async_attributes",
     "Registration": "oplet.ops.registration",
     "SignatureRunner": "oplet.runtime.interpreter",
     "SimpleDelegate": "oplet.delegates.delegate",
+    "Synchronization": "oplet.ops.execution_task",
+    "SynchronizationAttribute": "oplet.ops.async_attributes",
+    "THREADING_EVENT": "oplet.ops.threaded_async_kernel",
+    "TaskStatus": "oplet.ops.execution_task",
     "Tensor": "oplet.ops.tensor",
     "TensorBuilder": "oplet.ops.tensor",
     "TensorType": "oplet.schema.enums",
+    "ThreadedAsyncKernel": "oplet.ops.threaded_async_kernel",
     "ensure": "oplet.ops.context",
     "ensure_eq": "oplet.ops.context",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
     "load_delegate": "oplet.runtime.delegation",
+    "reconcile_attributes": "oplet.ops.async_attributes",
+    "uncovered_attributes": "oplet.ops.async_attributes",
 }
 
 __all__ = [
+    "NO_SYNC_OBJECT",
+    "NUMPY_BUFFER",
+    "THREADING_EVENT",
     "Allocation",
+    "AsyncKernel",
+    "AsyncSignatureRunner",
+    "BackendBuffer",
+    "BufferAttribute",
     "BuiltinOperator",
     "Callee",
     "Context",
@@ -68,8 +103,10 @@ __all__ = [
     "DelegateKernel",
     "DelegateParams",
     "DelegateRegistry",
+    "ExecutionTask",
     "Interpreter",
     "InterpreterWithCustomOps",
+    "IoType",
     "Model",
     "ModelBuilder",
     "MutableOpResolver",
@@ -78,18 +115,25 @@ __all__ = [
     "OpResolverType",
     "PluginManager",
     "Quantization",
+    "Reconciliation",
     "Registration",
     "SignatureRunner",
     "SimpleDelegate",
+    "Synchronization",
+    "SynchronizationAttribute",
+    "TaskStatus",
     "Tensor",
     "TensorBuilder",
     "TensorType",
+    "ThreadedAsyncKernel",
     "__version__",
     "ensure",
     "ensure_eq",
     "ensure_type",
     "hookimpl",
     "load_delegate",
+    "reconcile_attributes",
+    "uncovered_attributes",
 ]
 
 

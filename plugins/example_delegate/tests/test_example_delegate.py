@@ -10,7 +10,7 @@ from ai_edge_litert.interpreter import Interpreter as LiteRT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oplet import Interpreter, ModelBuilder, load_delegate
+from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoType, ModelBuilder, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, ReducerOptions
 from oplet.testing import DelegateContract
@@ -117,3 +117,24 @@ class TestContract(DelegateContract):
     delegate = "example"
     model = conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1), [1, 2], True)
     inputs = (np.linspace(-1, 1, 32, dtype=F32).reshape(1, 4, 4, 2),)
+
+
+def test_a_model_that_it_runs_as_a_whole_runs_asynchronously() -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    image, means = graph.add_tensor("image", F32, (1, 8, 8, 4)), graph.add_tensor("means", F32, (1, 4))
+    axes = graph.add_tensor("axes", np.int32, [2], data=np.array([1, 2], np.int32))
+    graph.add_operator("MEAN", [image, axes], [means], ReducerOptions(keep_dims=False))
+    graph.set_inputs(image)
+    graph.set_outputs(means)
+    interpreter = Interpreter(model_content=builder.to_bytes(), experimental_delegates=[load_delegate("example")])
+    runner = interpreter.get_async_signature_runner()
+    runner.prepare_backends()
+    x, y = np.random.default_rng(2).standard_normal((1, 8, 8, 4)).astype(F32), np.zeros((1, 4), F32)
+    with runner.create_task() as task:
+        for name, io, array in (("image", IoType.INPUT, x), ("means", IoType.OUTPUT, y)):
+            buffer = runner.register_buffer(io, BackendBuffer(array), {BufferAttribute.RESOURCE_TYPE_NAME: NUMPY_BUFFER})
+            task.set_buffer(name, buffer)
+        runner.invoke_async(task)
+        runner.wait(task)
+    np.testing.assert_allclose(y, x.mean((1, 2)), rtol=1e-6)

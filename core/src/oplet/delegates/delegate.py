@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oplet.delegates.partition import NodeSubset
 from oplet.errors import DelegateError, PluginError
@@ -17,6 +17,9 @@ from oplet.ops.context import Context, Node
 from oplet.ops.registration import Provenance, Registration, Thunk
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from oplet.ops.async_kernel import AsyncKernel
 
 __all__ = [
     "Delegate",
@@ -112,6 +115,13 @@ class DelegateKernel:
         """Return the function that runs the partition; the tensors have their memory now."""
         raise NotImplementedError
 
+    def async_kernel(self, context: Context, node: Node) -> AsyncKernel | None:
+        """Return what runs the partition asynchronously, None if nothing does.
+
+        `return ThreadedAsyncKernel(self.bind)` runs it as it is, in a thread.
+        """
+        return None
+
 
 class SimpleDelegate(Delegate):
     """The common case: say node by node what is supported, and make a kernel for each partition.
@@ -174,6 +184,7 @@ class SimpleDelegate(Delegate):
             init=lambda context, params: self.create_kernel(params),
             prepare=lambda context, node: node.user_data.prepare(context, node),
             bind=lambda context, node: node.user_data.bind(context, node),
+            async_kernel=lambda context, node: node.user_data.async_kernel(context, node),
         )
 
 

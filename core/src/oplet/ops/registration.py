@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oplet.ops.context import Context, Node
 from oplet.schema.enums import BuiltinOperator, TensorType
+
+if TYPE_CHECKING:
+    from oplet.ops.async_kernel import AsyncKernel
 
 __all__ = ["Provenance", "Registration"]
 
@@ -50,7 +53,7 @@ class Registration:
         bind: `bind(context, node) -> thunk`, once the tensors have their memory; the thunk runs the node, with its
             arrays, views and constants already looked up.
         invoke: `invoke(context, node)`, at each run, for ops that have no `bind`.
-        async_kernel: the asynchronous form of a delegate's kernel.
+        async_kernel: `async_kernel(context, node) -> AsyncKernel`, the asynchronous form of a delegate's kernel.
         profiling_string: `profiling_string(context, node) -> str`, a label by which a profiler groups nodes.
         user_data: anything the methods want to share; the registration's own, not a node's.
         pure: the outputs depend on nothing but the inputs, so that a node whose inputs are constant runs once, when
@@ -69,7 +72,7 @@ class Registration:
     prepare: Callable[[Context, Node], None] | None = None
     bind: Callable[[Context, Node], Thunk] | None = None
     invoke: Callable[[Context, Node], None] | None = None
-    async_kernel: Callable[[Context, Node], Any] | None = None
+    async_kernel: Callable[[Context, Node], AsyncKernel | None] | None = None
     profiling_string: Callable[[Context, Node], str] | None = None
     user_data: Any = None
     pure: bool = False

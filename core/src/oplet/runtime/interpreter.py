@@ -31,6 +31,8 @@ from oplet.runtime.values import as_tensor_value
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
+    from oplet.runtime.async_runner import AsyncSignatureRunner
+    from oplet.runtime.async_subgraph import AsyncSubgraph
 
 __all__ = ["Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner"]
 
@@ -104,6 +106,7 @@ class Interpreter:
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views: list[weakref.ref[NDArray[Any]]] = []
         self._delegates: list[Delegate] = []
+        self._async_subgraphs: dict[int, AsyncSubgraph] = {}
         if (
             not isinstance(experimental_op_resolver_type, Enum)
             or experimental_op_resolver_type.name not in OpResolverType.__members__
@@ -163,6 +166,7 @@ class Interpreter:
         self._allocate(0)
 
     def _allocate(self, subgraph_index: int) -> None:
+        self._ensure_idle()
         subgraph = self._subgraph(subgraph_index)
         if not subgraph.ready:
             nodes = [s.nodes[i] for s in self._subgraphs for i in s.execution_plan]
@@ -182,6 +186,7 @@ class Interpreter:
         self._invoke(0)
 
     def _invoke(self, subgraph_index: int) -> None:
+        self._ensure_idle()
         # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
         with np.errstate(all="ignore"):
             self._subgraph(subgraph_index).invoke()
@@ -193,8 +198,12 @@ class Interpreter:
 
     def close(self) -> None:
         """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected."""
-        for subgraph in self._subgraphs:
-            subgraph.close()
+        try:
+            while self._async_subgraphs:
+                self._async_subgraphs.popitem()[1].close()
+        finally:
+            for subgraph in self._subgraphs:
+                subgraph.close()
 
     def __del__(self) -> None:
         try:
@@ -293,6 +302,7 @@ class Interpreter:
         self._resize(input_index, shape, 0)
 
     def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
+        self._ensure_idle()
         self._subgraph(subgraph_index).resize_input(tensor_index, shape)
 
     # Descriptions --------------------------------------------------------------------------------------------
@@ -386,6 +396,33 @@ class Interpreter:
             signature_key = keys[0]
         return SignatureRunner(self, signature_key)
 
+    def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
+        """What runs one signature asynchronously, on buffers of the application, if one delegate runs all of it.
+
+        Args:
+            signature_key: which; None for the first one of the primary subgraph, or for a model without signatures.
+
+        Raises:
+            SignatureError: there is no such signature (a ValueError).
+            DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
+                RuntimeError).
+        """
+        from oplet.runtime.async_runner import AsyncSignatureRunner
+
+        return AsyncSignatureRunner(self, signature_key)
+
+    def _async_subgraph(self, index: int) -> AsyncSubgraph:
+        from oplet.runtime.async_subgraph import AsyncSubgraph
+
+        known = self._async_subgraphs.get(index)
+        if known is None or not known.is_current:
+            known = self._async_subgraphs[index] = AsyncSubgraph(self._subgraph(index))
+        return known
+
+    def _ensure_idle(self) -> None:
+        for subgraph in self._async_subgraphs.values():
+            subgraph.ensure_idle()
+
     # Delegates -----------------------------------------------------------------------------------------------
 
     def modify_graph_with_delegate(self, delegate: Delegate) -> None:
@@ -396,6 +433,7 @@ class Interpreter:
         """
         from oplet.runtime.delegation import apply_delegate
 
+        self._ensure_idle()
         self._delegates.append(delegate)
         apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse)
 
