@@ -88,7 +88,8 @@ def bidirectional_rnn(draw: Draw) -> Case:
     if draw.seldom(3):  # another input, with weights of its own or in place of the backward one
         other = draw.integer(1, 4)
         weighted = draw.flag()
-        other = other if weighted else size
+        # LiteRT steps through the other input by the size of the first, but for batch-major floats.
+        other = other if weighted and kind is F32 and not time_major else size
         shape = (steps, batch, other) if time_major else (batch, steps, other)
         args.append(_fixed(draw.tensor(F32, shape, -2, 2, constant=False)))
         args += [_weights(draw, kind, (units, other)) if weighted else None for units in (forward, backward)]
@@ -111,7 +112,7 @@ def svdf(draw: Draw) -> Case:
         x = _fixed(draw.tensor(I8, (batch, size), constant=False))
         x.scale = draw.pick(0.0078125, 0.05)
         feature = _weights(draw, I8, (filters, size))
-        time = _fixed(draw.tensor(draw.pick(I16, I8), (filters, memory), constant=True, symmetric=True))
+        time = _fixed(draw.tensor(I16, (filters, memory), constant=True, symmetric=True))
         bias = _fixed(draw.tensor(I32, (units,), -4000, 4000, constant=True, quantized=False))
         time.scale, state = draw.pick(0.0001, 0.001), _state(time.type, (batch, memory * filters), draw.pick(0.001, 0.01))
         bias.scale, bias.zero_point = time.scale * state.scale, 0

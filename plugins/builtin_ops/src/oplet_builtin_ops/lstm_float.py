@@ -20,13 +20,15 @@ from oplet_builtin_ops.shapes import Array, Thunk
 __all__ = ["FloatLstm"]
 
 _ONE = np.array(1, np.float32)
+_MINUS_ONE = np.array(-1, np.float32)
 _VARIANCE_FLOOR = np.float32(1e-8)
 
 
 def sigmoid_calls(values: Array) -> list[Call]:
     """1 / (1 + exp(-x)), in place; exp may overflow on the way."""
+    # Not np.negative: numpy 2.4 gives wrong values where source and target have a stride of four values.
     return [
-        (np.negative, (values, values)),
+        (np.multiply, (values, _MINUS_ONE, values)),
         (np.exp, (values, values)),
         (np.add, (values, _ONE, values)),
         (np.divide, (_ONE, values, values)),

@@ -193,12 +193,21 @@ class IntegerLstm:
         product, spare = spares
         if gate.peephole is not None:
             scale = float(np.float32(2.0**-self.fraction_bits * gate.peephole.scale / self._gate_scale(gate)))
-            calls += [(np.multiply, (state, gate.peephole.data.astype(np.int64), product))]
+            calls += [(np.multiply, (state, self._peephole(gate.peephole.data), product))]
             calls += rescale_calls(product, *quantize_multiplier(scale), spare)
             calls += [(np.add, (values, product, values)), (clip, (values, *_INT16, values))]
         if gate.norm is not None:
             calls.append((IntegerLayerNorm.of(gate.norm, gate.bias).apply, (values,)))
         return calls
+
+    def _peephole(self, weights: Array) -> Array:
+        """The peephole weights, for each batch. LiteRT takes as many as there are outputs, over and over, for as many values."""
+        batches, cells, outputs = self.layout.batches, self.lstm.cells, self.lstm.outputs
+        if outputs >= cells:
+            return weights.astype(np.int64)
+        taken = np.zeros(batches * cells, np.int64)
+        taken[: batches * outputs] = np.tile(weights[:outputs], batches)
+        return taken.reshape(batches, cells)
 
     def _output(self, state: Array, output: Array, hidden: Array, spares: tuple[Array, Array]) -> list[Call]:
         product, spare = spares

@@ -49,7 +49,7 @@ def model_of(
 
 @pytest.mark.parametrize("variable", [False, True])
 @pytest.mark.parametrize("quantized", [False, True])
-@pytest.mark.parametrize("sizes", [(1, 3, 4), (3, 5, 2), (4, 9, 8)])
+@pytest.mark.parametrize("sizes", [(1, 3, 4), (3, 4, 1), (3, 5, 2), (4, 9, 8)])
 def test_steps_agree_with_litert(agree, sizes, quantized, variable):
     random = np.random.default_rng(sum(sizes))
     batches, depth, cells = sizes

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oplet import ModelBuilder, TensorType
 from oplet.errors import PrepareError
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import (
@@ -46,6 +47,26 @@ def test_sequences_agree_with_litert(agree, draw, kind, time_major):
     inputs, outputs = [Spec("float32", shape), *cell(drawn, 6)], [Spec("float32", (*shape[:2], 6))]
     model = one_op_model("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, outputs, options, version=3)
     agree(model, drawn.feeds(shape), 1e-3 if kind != "float" else 1e-5)
+
+
+def test_a_state_that_a_constant_gives_its_first_value_goes_on_from_there(agree):
+    # Converters write float16 models so: the state of the cell is the output of a DEQUANTIZE.
+    random = np.random.default_rng(7)
+    builder = ModelBuilder("state")
+    graph = builder.add_subgraph()
+    start = graph.add_tensor("start", TensorType.FLOAT16, [1, 3], data=np.array([[0.5, -1, 2]], np.float16))
+    state = graph.add_tensor("state", TensorType.FLOAT32, [1, 3], is_variable=True)
+    source, result = (
+        graph.add_tensor("source", TensorType.FLOAT32, [1, 2]),
+        graph.add_tensor("result", TensorType.FLOAT32, [1, 3]),
+    )
+    weights = [random.normal(0, 0.5, shape).astype(np.float32) for shape in ((3, 2), (3, 3), (3,))]
+    constants = [graph.add_tensor(f"w{i}", TensorType.FLOAT32, w.shape, data=w) for i, w in enumerate(weights)]
+    graph.set_inputs(source)
+    graph.set_outputs(result)
+    graph.add_operator("DEQUANTIZE", [start], [state], version=3)
+    graph.add_operator("RNN", [source, *constants, state], [result], RNNOptions(fused_activation_function=TANH))
+    agree(builder.to_bytes(), [[random.normal(size=(1, 2)).astype(np.float32)] for _ in range(3)])
 
 
 def outputs_of(shape: Any, sizes: tuple[int, int], merged: bool) -> list[Spec]:
