@@ -20,6 +20,7 @@ _CUSTOM: Final = {
     "MaxPoolingWithArgmax2D": _MEDIAPIPE,
     "MaxUnpooling2D": _MEDIAPIPE,
     "TransformLandmarks": _MEDIAPIPE,
+    "TransformTensor": _MEDIAPIPE,
     "TransformTensorBilinear": _MEDIAPIPE,
 }
 

@@ -1,0 +1,30 @@
+"""The custom operators of MediaPipe's models, in numpy.
+
+Each is one module of `oplet_mediapipe_ops.ops`, which is imported when a model needs it.
+"""
+
+from __future__ import annotations
+
+from oplet import MutableOpResolver, hookimpl
+
+_OPS = "oplet_mediapipe_ops.ops"
+
+#: Name, first and last version, and the module of each operator.
+OPS: tuple[tuple[str, int, int, str], ...] = (
+    ("Convolution2DTransposeBias", 1, 1, "convolution_2d_transpose_bias"),
+    ("Landmarks2TransformMatrix", 1, 1, "landmarks_2_transform_matrix_v1"),
+    ("Landmarks2TransformMatrix", 2, 2, "landmarks_2_transform_matrix_v2"),
+    ("MaxPoolingWithArgmax2D", 1, 1, "max_pooling_with_argmax_2d"),
+    ("MaxUnpooling2D", 1, 1, "max_unpooling_2d"),
+    ("TransformLandmarks", 1, 2, "transform_landmarks"),
+    # Version 1 of TransformTensorBilinear is called TransformTensor in the models that have it.
+    ("TransformTensor", 1, 1, "transform_tensor_bilinear"),
+    ("TransformTensorBilinear", 1, 2, "transform_tensor_bilinear"),
+)
+
+
+@hookimpl
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Bring the operators, under the names that models call them."""
+    for name, first, last, module in OPS:
+        resolver.add_custom(name, f"{_OPS}.{module}:REGISTRATION", first, last)

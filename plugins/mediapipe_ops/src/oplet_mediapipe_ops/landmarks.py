@@ -1,0 +1,75 @@
+"""What both versions of Landmarks2TransformMatrix share: two landmarks that say which way is up, and a box around some."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet_mediapipe_ops.attributes import integer, integers
+from oplet_mediapipe_ops.nodes import Array, ensure_operands
+
+__all__ = ["Crop", "bounding_box", "prepare_landmarks", "turned"]
+
+
+class Crop:
+    """Which landmarks the crop depends on.
+
+    Attributes:
+        left: the landmark where the line begins that is to be level.
+        right: the landmark where it ends.
+        subset: the landmarks that the box goes around.
+    """
+
+    def __init__(self, options: dict[str, Any], subset: str) -> None:
+        self.left = integer(options, "left_rotation_idx", least=0)
+        self.right = integer(options, "right_rotation_idx", least=0)
+        indices = integers(options, subset, least=0)
+        self.highest = max(self.left, self.right, *indices)
+        ensure(self.highest < 2**31, f"the options name landmark {self.highest}; numbers of landmarks have 32 bits.")
+        self.subset = np.array(indices, np.intp)
+
+    def direction(self, landmarks: Array) -> tuple[float, float]:
+        """How far the line goes in x and in y."""
+        x, y = (landmarks[self.right, :2] - landmarks[self.left, :2]).tolist()
+        return x, y
+
+
+def prepare_landmarks(context: Context, node: Node, crop: Crop, fits: bool, layout: str) -> None:
+    """Check the node's tensors and size the output.
+
+    Args:
+        fits: whether the landmarks have the shape that this version takes.
+        layout: that shape, for the message.
+    """
+    ensure_operands(node, 1, 1)
+    landmarks, output = node.inputs[0], node.outputs[0]
+    ensure_type(landmarks, TensorType.FLOAT32)
+    ensure_type(output, TensorType.FLOAT32)
+    ensure(fits and landmarks.size % 3 == 0, f"the landmarks {landmarks} must have the shape {layout}.")
+    ensure(
+        crop.highest < landmarks.size // 3,
+        f"the options name landmark {crop.highest}; {landmarks} holds {landmarks.size // 3}.",
+    )
+    context.resize_tensor(output, (1, 4, 4))
+
+
+def bounding_box(points: Array, turn: float, limit: float = math.inf) -> tuple[list[float], list[float]]:
+    """The lowest and the highest x and y of points that are turned about the origin.
+
+    Args:
+        points: one a row, x and y first.
+        turn: the angle, from the x axis towards the y axis.
+        limit: low values count as at most this, high ones as at least its negative.
+    """
+    sine, cosine = math.sin(turn), math.cos(turn)
+    flat = points[:, :2] @ np.array([[cosine, sine], [-sine, cosine]])
+    low, high = flat.min(0), flat.max(0)
+    return np.minimum(low, limit).tolist(), np.maximum(high, -limit).tolist()
+
+
+def turned(x: float, y: float, sine: float, cosine: float) -> tuple[float, float]:
+    """A point turned about the origin."""
+    return x * cosine - y * sine, x * sine + y * cosine

@@ -1,0 +1,49 @@
+"""MediaPipe's segmentation models give LiteRT's masks."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+from oplet import Interpreter
+
+SHARED = Path(__file__).parents[4] / "shared" / "conformance" / "real"
+pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded models are not here")
+
+
+def read(archive: str, name: str) -> bytes:
+    with zipfile.ZipFile(SHARED / archive) as file:
+        return file.read(name)
+
+
+def run(model: bytes, x: Any, runtime: Any = Interpreter) -> dict[str, Any]:
+    """Outputs by name."""
+    interpreter = runtime(model_content=model)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return {detail["name"]: interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()}
+
+
+@pytest.mark.parametrize("name", ["mp_selfie_segmentation", "mp_selfie_segmentation_landscape"])
+def test_the_mask_is_the_recorded_one(name: str) -> None:
+    recorded = np.load(io.BytesIO(read("mediapipe.zip", f"{name}/io.npz")))
+    [mask] = run(read("mediapipe.zip", f"{name}/model.tflite"), recorded["s0_in0"]).values()
+    np.testing.assert_allclose(mask, recorded["s0_out0_xnn"], rtol=1e-3, atol=1e-30)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("mp_selfie_segmentation", (256, 256)), ("mp_selfie_segmentation_landscape", (144, 256))]
+)
+def test_the_mask_of_a_person_is_litert_s(name: str, size: tuple[int, int], picture_of_a_person: Any) -> None:
+    model, x = read("mediapipe.zip", f"{name}/model.tflite"), picture_of_a_person(*size)
+    [mask], [theirs] = run(model, x).values(), run(model, x, LiteRT).values()
+    assert mask.max() > 0.9  # not the recordings' noise, in which the model sees nobody
+    assert mask.min() < 0.1
+    np.testing.assert_allclose(mask, theirs, rtol=0, atol=1e-3)
