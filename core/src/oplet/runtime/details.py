@@ -17,13 +17,13 @@ TensorDetails = dict[str, Any]
 
 
 def public_dtype(type: TensorType) -> Any:
-    """The numpy type that LiteRT's details name; None for types that it does not describe."""
+    """The numpy type that LiteRT's details name."""
     from oplet.ops.tensor import numpy_dtype
 
     if type is TensorType.STRING:
         return np.bytes_
     if type in (TensorType.RESOURCE, TensorType.VARIANT):
-        return None
+        return np.object_
     return numpy_dtype(type).type
 
 

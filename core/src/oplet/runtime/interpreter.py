@@ -237,7 +237,7 @@ class Interpreter:
         np.copyto(tensor.data, array)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
-        """A copy of a tensor's value.
+        """A copy of a tensor's value; a numpy scalar if it has no dimensions, as LiteRT gives it.
 
         Raises:
             TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
@@ -249,7 +249,7 @@ class Interpreter:
                 f"The memory of {tensor} was given to another tensor after the last node that reads it. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
             )
-        return np.array(tensor.data)
+        return np.array(tensor.data)[()]
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
         """A function that returns a view of a tensor's memory. Hold the function, not the views.
@@ -317,7 +317,7 @@ class Interpreter:
         return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Details of every tensor of a subgraph, as `get_input_details`; resources and variants are left out.
+        """Details of every tensor of a subgraph, as `get_input_details`.
 
         Raises:
             TensorError: there is no such subgraph (a ValueError).
@@ -325,14 +325,10 @@ class Interpreter:
         count = len(self._subgraphs)
         if not 0 <= subgraph_index < count:
             raise TensorError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {count} subgraphs.")
-        details = (tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors)
-        return [entry for entry in details if entry["dtype"] is not None]
+        return [tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        details = tensor_details(self._tensor(tensor_index, subgraph_index))
-        if details["dtype"] is None:
-            raise TensorError("Could not get tensor details")
-        return details
+        return tensor_details(self._tensor(tensor_index, subgraph_index))
 
     def _get_op_details(self, op_index: int) -> dict[str, Any]:
         nodes = self._subgraphs[0].nodes
