@@ -79,10 +79,11 @@ def clamp_registration(low: float, high: float, *quantized: TensorType) -> Regis
         high: may be infinite.
         quantized: the integer types that the op takes besides float32; they are also rescaled to the output.
     """
+    types = (TensorType.FLOAT32, *quantized)
     lowest, highest = np.array(low, np.float32), np.array(high, np.float32)
 
     def prepare(context: Context, node: Node) -> None:
-        source, output = prepare_unary(context, node, TensorType.FLOAT32, *quantized)
+        source, output = prepare_unary(context, node, *types)
         if source.type == TensorType.FLOAT32:
             return
         least, most = quantized_range(output.type)
@@ -105,4 +106,4 @@ def clamp_registration(low: float, high: float, *quantized: TensorType) -> Regis
 
         return run
 
-    return Registration(prepare=prepare, bind=bind, pure=True)
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)

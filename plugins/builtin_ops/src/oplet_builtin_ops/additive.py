@@ -68,10 +68,11 @@ def additive_registration(
         plain: the types that are computed as they are.
         plain_int16: whether int16 need not be quantized.
     """
+    types = (*plain, *EIGHT_BITS, TensorType.INT16)
 
     def prepare(context: Context, node: Node) -> None:
         a, b, output = binary.prepare_binary(context, node)
-        ensure_type(a, *plain, *EIGHT_BITS, TensorType.INT16)
+        ensure_type(a, *types)
         context.set_type(output, a.type)
         chosen = node.options(options)
         activation = chosen.fused_activation_function
@@ -116,7 +117,7 @@ def additive_registration(
 
         return binary.bind_pairs(node, rule)
 
-    return Registration(prepare=prepare, bind=bind, pure=True)
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
 
 
 def _general(a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int) -> _General:

@@ -13,13 +13,13 @@ from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.schema.options import ArgMaxOptions, ArgMinOptions
 from oplet_builtin_ops.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int, resolve_axis
 
-__all__ = ["bind_arg_max", "bind_arg_min", "prepare_arg"]
+__all__ = ["TYPES", "bind_arg_max", "bind_arg_min", "prepare_arg"]
 
 #: Finds, for each line along an axis, the position of the value it looks for.
 Search = Callable[[Array, int], Array]
 
 _AXES = (TensorType.INT32, TensorType.INT64)
-_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT32, TensorType.BOOL)
+TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT32, TensorType.BOOL)
 
 
 def _axis(node: Node) -> int:
@@ -36,7 +36,7 @@ def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | typ
     """Check an ARG_MAX or ARG_MIN node and size its output, if the axis is known by now."""
     ensure_operands(node, 2)
     source, axis = node.inputs
-    ensure_type(source, *_TYPES)
+    ensure_type(source, *TYPES)
     ensure_type(axis, *_AXES)
     ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
     ensure(axis.size == 1, f"{axis} must hold exactly one value, not {axis.size}.")

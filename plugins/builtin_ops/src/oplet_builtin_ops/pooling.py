@@ -20,9 +20,9 @@ from oplet_builtin_ops.program import Call, convert, run_calls
 from oplet_builtin_ops.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
 from oplet_builtin_ops.windows import Axis, window_axis
 
-__all__ = ["bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
+__all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
 
-_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 #: Where one tap of the window falls: the outputs that have it inside the map, and the inputs that they see there.
 Tap = tuple[slice, slice]
@@ -51,7 +51,7 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
     ensure_same_type(source, output)
-    ensure_type(source, *_TYPES)
+    ensure_type(source, *TYPES)
     ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
     options = node.options(Pool2DOptions)
     rows = window_axis("height", options.padding, source.shape[1], options.filter_height, options.stride_h)

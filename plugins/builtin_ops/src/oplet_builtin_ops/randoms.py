@@ -18,7 +18,10 @@ from oplet.schema.options import RandomOptions
 from oplet_builtin_ops.philox import PhiloxRandom, Words
 from oplet_builtin_ops.shapes import ensure_operands, read_ints
 
-__all__ = ["Stream", "bind_random", "prepare_random"]
+__all__ = ["SHAPES", "Stream", "bind_random", "prepare_random"]
+
+#: What may hold the shape of the numbers to draw.
+SHAPES = (TensorType.INT32,)
 
 
 def _as_int32(seed: int) -> int:
@@ -52,7 +55,7 @@ def prepare_random(context: Context, node: Node) -> None:
     """Prepare a node whose only input is the shape of its output."""
     ensure_operands(node, 1)
     shape, output = node.inputs[0], node.outputs[0]
-    ensure_type(shape, TensorType.INT32)
+    ensure_type(shape, *SHAPES)
     ensure(shape.ndim == 1, f"{shape} is the output's shape; it must be a vector.")
     ensure_type(output, TensorType.FLOAT32)
     node.prepared = Stream(context, node)

@@ -128,4 +128,4 @@ def reduction_by_ufunc(combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], 
     def bind(context: Context, node: Node) -> Thunk:
         return bind_reduction(context, node, lambda node: bind_by_ufunc(node, combine, of_nothing))
 
-    return Registration(prepare=prepare, bind=bind, pure=True)
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)

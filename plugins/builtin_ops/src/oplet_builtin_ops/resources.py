@@ -13,7 +13,24 @@ from numpy.typing import NDArray
 
 from oplet import Context, Tensor, TensorType, ensure, ensure_type
 
-__all__ = ["HashTable", "Variable", "check_handle", "find", "find_or_make", "table_handle", "variable_number"]
+__all__ = [
+    "HANDLES",
+    "MAPPINGS",
+    "TABLES",
+    "HashTable",
+    "Variable",
+    "check_handle",
+    "find",
+    "find_or_make",
+    "table_handle",
+    "variable_number",
+]
+
+#: What may hold the number of a variable, and of a hash table.
+HANDLES = (TensorType.RESOURCE, TensorType.INT32)
+TABLES = (TensorType.RESOURCE,)
+#: What a table maps to what.
+MAPPINGS = {TensorType.INT64: TensorType.STRING, TensorType.STRING: TensorType.INT64}
 
 
 class Variable:
@@ -66,13 +83,13 @@ def variable_number(context: Context, container: str, name: str) -> int:
 
 def check_handle(tensor: Tensor) -> None:
     """Refuse a tensor that cannot hold a variable's number."""
-    ensure_type(tensor, TensorType.RESOURCE, TensorType.INT32)
+    ensure_type(tensor, *HANDLES)
     ensure(tensor.size == 1, f"{tensor} has {tensor.size} values; a handle is one.")
 
 
 def table_handle(tensor: Tensor) -> None:
     """Refuse a tensor that cannot hold a hash table's number."""
-    ensure_type(tensor, TensorType.RESOURCE)
+    ensure_type(tensor, *TABLES)
     ensure(tensor.shape == (1,), f"{tensor} is of shape {list(tensor.shape)}; the handle of a table is of shape [1].")
 
 

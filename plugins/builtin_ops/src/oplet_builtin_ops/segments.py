@@ -38,6 +38,9 @@ def grouped(ids: Array) -> Groups:
     return Groups(order, starts, present[starts])
 
 
+_TYPES = (TensorType.INT32, TensorType.FLOAT32)
+
+
 def combined(combine: np.ufunc, rows: Array, groups: Groups) -> Array:
     """The rows of each group folded into one, of the rows' own type, in the order in which they come."""
     if not rows.size or not groups.ids.size:
@@ -49,7 +52,7 @@ def combined(combine: np.ufunc, rows: Array, groups: Groups) -> Array:
 def _prepare(context: Context, node: Node, inputs: int, shapes: Callable[[Node], list[Shape]]) -> None:
     ensure_operands(node, inputs)
     source = node.inputs[0]
-    ensure_type(source, TensorType.INT32, TensorType.FLOAT32)
+    ensure_type(source, *_TYPES)
     for tensor in node.inputs[1:]:
         ensure_type(tensor, TensorType.INT32)
     context.set_type(node.outputs[0], source.type)
@@ -73,7 +76,7 @@ def _registration(inputs: int, shapes: Callable[[Node], list[Shape]], combine: n
     def bind(context: Context, node: Node) -> Thunk:
         return defer_or_run(context, node, shapes, lambda node: _bind(node, combine, initial))
 
-    return Registration(prepare=prepare, bind=bind, pure=True)
+    return Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
 
 
 def _sorted_shapes(node: Node) -> list[Shape]:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Tensor, TensorType, ensure
 
 __all__ = [
+    "PLAIN_TYPES",
     "Array",
     "Shape",
     "Thunk",
+    "all_types_but",
     "along",
     "copier",
     "defer_or_resize",
@@ -39,6 +41,15 @@ _NOT_PLAIN = {
     TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT, TensorType.COMPLEX128,
     TensorType.INT4, TensorType.INT2, TensorType.UINT4,
 }  # fmt: skip
+
+
+#: The types whose values kernels move without a look at them.
+PLAIN_TYPES = tuple(type for type in TensorType if type not in _NOT_PLAIN)
+
+
+def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
+    """The types that an op takes which only has to refuse some."""
+    return tuple(type for type in TensorType if type not in refused)
 
 
 def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:

@@ -17,7 +17,9 @@ from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet_builtin_ops.priority_queue import PriorityQueue
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, read_int
 
-__all__ = ["bind_suppression", "prepare_suppression"]
+__all__ = ["TYPES", "bind_suppression", "prepare_suppression"]
+
+TYPES = (TensorType.FLOAT32,)
 
 Floats = NDArray[np.float32]
 #: A box's score and its number among the candidates.
@@ -30,7 +32,7 @@ def prepare_suppression(context: Context, node: Node) -> None:
     ensure_operands(node, 6 if soft else 5, 3 if soft else 2)
     boxes, scores, most, *thresholds = node.inputs
     for tensor in (boxes, scores, *thresholds):
-        ensure_type(tensor, TensorType.FLOAT32)
+        ensure_type(tensor, *TYPES)
     ensure_type(most, TensorType.INT32)
     ensure(boxes.ndim == 2 and boxes.shape[1] == 4, f"{boxes} must have shape [boxes, 4].")
     ensure(scores.shape == boxes.shape[:1], f"{scores} must be a vector of {boxes.shape[0]} scores, one for each of {boxes}.")

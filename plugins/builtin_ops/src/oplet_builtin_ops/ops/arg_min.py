@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration
 from oplet.schema.options import ArgMinOptions
-from oplet_builtin_ops.arg_min_max import bind_arg_min, prepare_arg
+from oplet_builtin_ops.arg_min_max import TYPES, bind_arg_min, prepare_arg
 
 
 def prepare(context: Context, node: Node) -> None:
     prepare_arg(context, node, ArgMinOptions)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind_arg_min, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind_arg_min, pure=True, types=TYPES)

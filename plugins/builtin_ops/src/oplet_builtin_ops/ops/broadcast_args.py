@@ -7,11 +7,13 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
 
+_TYPES = (TensorType.INT32, TensorType.INT64)
+
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     for shape in node.inputs:
-        ensure_type(shape, TensorType.INT32, TensorType.INT64)
+        ensure_type(shape, *_TYPES)
         ensure_same_type(shape, node.outputs[0])
         ensure(shape.ndim == 1, f"{shape} must be a vector, a shape.")
     context.resize_tensor(node.outputs[0], (max(shape.size for shape in node.inputs),))
@@ -37,4 +39,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

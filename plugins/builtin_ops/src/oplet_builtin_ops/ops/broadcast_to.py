@@ -6,6 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shapes import (
+    PLAIN_TYPES,
     Shape,
     Thunk,
     copier,
@@ -46,4 +47,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return defer_or_run(context, node, _shapes, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=PLAIN_TYPES)

@@ -8,6 +8,8 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import BucketizeOptions
 from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
 
+_TYPES = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64)
+
 
 def _boundaries(node: Node) -> Array:
     boundaries = node.options(BucketizeOptions).boundaries
@@ -23,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
         not falls.size,
         f"the boundaries must be sorted; {boundaries[falls[:1]]} comes before {boundaries[falls[:1] + 1]}.",
     )
-    ensure_type(source, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64)
+    ensure_type(source, *_TYPES)
     context.set_type(output, TensorType.INT32)
     context.resize_tensor(output, source.shape)
 
@@ -40,4 +42,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

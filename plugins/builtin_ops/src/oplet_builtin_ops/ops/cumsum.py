@@ -11,11 +11,13 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import CumsumOptions
 from oplet_builtin_ops.shapes import Thunk, along, ensure_operands, ensure_same_type, read_int, resolve_axis
 
+_TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
+
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     source, axis = node.inputs
-    ensure_type(source, TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
+    ensure_type(source, *_TYPES)
     ensure_type(axis, TensorType.INT32)
     ensure_same_type(source, node.outputs[0])
     ensure(axis.size == 1, f"{axis} must hold exactly one value, not {axis.size}.")
@@ -45,4 +47,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return _bind(node) if node.inputs[1].is_constant else lambda: _bind(node)()
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

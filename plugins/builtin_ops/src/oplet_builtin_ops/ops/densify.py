@@ -8,11 +8,13 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shapes import Thunk, ensure_operands
 from oplet_builtin_ops.sparse import densify
 
+_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
+
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
-    ensure_type(source, TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
+    ensure_type(source, *_TYPES)
     context.set_type(output, source.type)
     ensure(source.is_constant, f"{source} must be a constant.")
     ensure(source.sparsity is not None, f"{source} is not sparse; DENSIFY takes a tensor with sparsity metadata.")
@@ -30,4 +32,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

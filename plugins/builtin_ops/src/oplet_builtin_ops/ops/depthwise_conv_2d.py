@@ -173,4 +173,4 @@ def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> list
     return layer.quantize(factors) + plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES)

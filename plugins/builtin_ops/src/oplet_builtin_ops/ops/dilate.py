@@ -5,14 +5,25 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.interior_padding import AxisPadding, padding_calls
 from oplet_builtin_ops.program import run_calls
-from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type, read_ints
+from oplet_builtin_ops.shapes import (
+    Shape,
+    Thunk,
+    all_types_but,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_same_type,
+    read_ints,
+)
+
+_TYPES = all_types_but(TensorType.STRING)
 
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 3)
     source, dilations, value = node.inputs
     ensure(source.ndim > 0, f"{source} must have a dimension to dilate.")
-    ensure(source.type != TensorType.STRING, f"{source} is of type STRING, which cannot be dilated.")
+    ensure(source.type in _TYPES, f"{source} is of type STRING, which cannot be dilated.")
     ensure_same_type(source, node.outputs[0])
     ensure_same_type(source, value)
     ensure_type(dilations, TensorType.INT32)
@@ -42,4 +53,4 @@ def _bind(node: Node) -> Thunk:
     return run_calls(padding_calls(source, _axes(node), value.reshape(-1)[:1], node.outputs[0].data))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

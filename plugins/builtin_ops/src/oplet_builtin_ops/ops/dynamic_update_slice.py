@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shapes import Thunk, all_types_but, ensure_operands
 from oplet_builtin_ops.slice_updates import ensure_update_fits, update_thunk
 
 _REFUSED = (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT, TensorType.INT2, TensorType.UINT4)
@@ -29,4 +29,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return update_thunk(operand, update, [starts], node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=all_types_but(*_REFUSED))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.shapes import Array, Thunk, all_types_but, ensure_operands
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16)
 #: How many values of a packed type share a byte.
 _PER_BYTE = {TensorType.INT4: 2, TensorType.INT2: 4}
+_TYPES = all_types_but(TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -22,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(rows, TensorType.INT32)
     ensure(rows.ndim == 1, f"the row numbers {rows} must have 1 dimension.")
     ensure(table.ndim >= 2, f"the table {table} must have at least 2 dimensions.")
-    ensure(table.type not in (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT), f"{table} cannot be looked up in.")
+    ensure(table.type in _TYPES, f"{table} cannot be looked up in.")
     if _is_blockwise(table):
         _check_blocks(table, output)
     elif table.type == output.type or output.type not in _FLOATS:
@@ -124,4 +125,4 @@ def _pick(table: Tensor, numbers: Array) -> Array:
     return np.asarray(values.reshape(-1)[starts[:, None] + np.arange(columns)].astype(np.float32))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -12,6 +12,8 @@ from oplet_builtin_ops.elementwise import bind_table, function_table, prepare_el
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.shapes import Thunk
 
+_TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.INT16)
+
 
 def _exp(x: NDArray[Any]) -> NDArray[Any]:
     with np.errstate(over="ignore"):
@@ -19,7 +21,7 @@ def _exp(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def prepare(context: Context, node: Node) -> None:
-    source, output = prepare_elementwise(context, node, TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, derive=True)
+    source, output = prepare_elementwise(context, node, *_TYPES, derive=True)
     if source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
     if source.type != TensorType.FLOAT32:
@@ -37,4 +39,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

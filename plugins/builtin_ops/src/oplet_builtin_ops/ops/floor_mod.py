@@ -22,4 +22,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run if node.inputs[1].type == TensorType.FLOAT32 else ensure_no_zeros(node.inputs[1], run)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)

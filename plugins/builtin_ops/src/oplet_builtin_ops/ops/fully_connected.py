@@ -212,4 +212,4 @@ def _hybrid_calls(node: Node, plan: Products | Streamed, layer: HybridLayer) -> 
     return layer.quantize(factors) + plan.calls(layer.quantized.data, 0, _arranged(node, plan, layer), output, finish_strip)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=tuple(_TYPES))

@@ -16,9 +16,11 @@ from oplet_builtin_ops.shapes import Thunk
 
 Int64s = NDArray[np.int64]
 
+_TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
+
 
 def prepare(context: Context, node: Node) -> None:
-    source, output = prepare_unary(context, node, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
+    source, output = prepare_unary(context, node, *_TYPES)
     if source.type == TensorType.FLOAT32:
         return
     fine_scale = np.float32(1 / 128) * np.float32(source.scale)
@@ -97,4 +99,4 @@ def _bind_float(source: Tensor, output: Tensor) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oplet import Context, Node, Registration, TensorType, ensure
-from oplet_builtin_ops.resources import HashTable, find, table_handle
+from oplet import Context, Node, Registration, ensure
+from oplet_builtin_ops.resources import MAPPINGS, HashTable, find, table_handle
 from oplet_builtin_ops.shapes import ensure_operands
 
 
@@ -18,7 +18,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(default.type is output.type, f"the default value {default} and the output {output} differ in type.")
     ensure(default.size >= 1, f"the default value {default} is empty.")
     ensure(
-        (keys.type, output.type) in ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64)),
+        (keys.type, output.type) in MAPPINGS.items(),
         f"a table maps INT64 to STRING or STRING to INT64, not {keys} to {output}.",
     )
     context.resize_tensor(output, keys.shape)
@@ -39,4 +39,4 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=tuple(MAPPINGS))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oplet import Context, Node, Registration, TensorType, ensure
-from oplet_builtin_ops.resources import HashTable, find, table_handle
+from oplet import Context, Node, Registration, ensure
+from oplet_builtin_ops.resources import MAPPINGS, HashTable, find, table_handle
 from oplet_builtin_ops.shapes import ensure_operands
 
 
@@ -15,7 +15,7 @@ def prepare(context: Context, node: Node) -> None:
     handle, keys, values = node.inputs
     table_handle(handle)
     ensure(
-        (keys.type, values.type) in ((TensorType.INT64, TensorType.STRING), (TensorType.STRING, TensorType.INT64)),
+        (keys.type, values.type) in MAPPINGS.items(),
         f"a table maps INT64 to STRING or STRING to INT64, not {keys} to {values}.",
     )
     ensure(keys.shape == values.shape, f"the keys {keys} and the values {values} differ in shape.")
@@ -34,4 +34,4 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=tuple(MAPPINGS))

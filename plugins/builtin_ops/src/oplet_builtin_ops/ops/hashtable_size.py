@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet_builtin_ops.resources import HashTable, find, table_handle
+from oplet_builtin_ops.resources import TABLES, HashTable, find, table_handle
 from oplet_builtin_ops.shapes import ensure_operands
 
 
@@ -27,4 +27,4 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=TABLES)

@@ -10,9 +10,11 @@ from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
 from oplet_builtin_ops.shapes import Thunk
 
+_TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
 
 def prepare(context: Context, node: Node) -> None:
-    source, output = prepare_unary(context, node, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+    source, output = prepare_unary(context, node, *_TYPES)
     if source.type == TensorType.FLOAT32:
         return
     ratio = scale_ratio(source, output)
@@ -43,4 +45,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -14,10 +14,11 @@ from oplet_builtin_ops.shapes import Thunk
 from oplet_builtin_ops.sigmoid_table import input_scaling, logistic_int16
 
 FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
+_TYPES = (*FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
 def prepare(context: Context, node: Node) -> None:
-    source, output = prepare_unary(context, node, *FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+    source, output = prepare_unary(context, node, *_TYPES)
     if source.type in FLOATS:
         if source.type != TensorType.FLOAT32:
             # Short floats are computed in single precision and rounded once.
@@ -71,4 +72,4 @@ def _chain(source: NDArray[np.float32], output: NDArray[np.float32]) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

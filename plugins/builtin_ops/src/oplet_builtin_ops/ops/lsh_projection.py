@@ -11,7 +11,9 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions
 from oplet_builtin_ops.farmhash import fingerprint64
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.shapes import Array, Thunk, all_types_but, ensure_operands
+
+_TYPES = all_types_but(TensorType.STRING)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -22,7 +24,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(seeds.ndim == 2, f"the seeds {seeds} must have 2 dimensions.")
     hashes, bits = seeds.shape
     ensure(bits <= 32, f"the seeds {seeds} ask for hashes of {bits} bits; 32 is the most.")
-    ensure(items.type != TensorType.STRING, f"{items} has no fixed size in bytes.")
+    ensure(items.type in _TYPES, f"{items} has no fixed size in bytes.")
     ensure(items.ndim >= 1 and items.shape[0] >= 1, f"there must be at least one item in {items}.")
     if weights is not None:
         ensure_type(weights, TensorType.FLOAT32)
@@ -63,4 +65,4 @@ def _numbers(signs: Array) -> Array:
     return np.asarray((signs * powers).sum(axis=1) + ranges).astype(np.int32)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -16,9 +16,11 @@ from oplet_builtin_ops.program import convert
 from oplet_builtin_ops.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
 from oplet_builtin_ops.shapes import Thunk
 
+_TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *QUANTIZED)
+
 
 def prepare(context: Context, node: Node) -> None:
-    prepare_reduction(context, node, TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *QUANTIZED)
+    prepare_reduction(context, node, *_TYPES)
     if node.inputs[0].type in QUANTIZED:
         ensure_scale(node.inputs[0])
         ensure_scale(node.outputs[0])
@@ -83,4 +85,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -10,6 +10,7 @@ from oplet.schema.enums import MirrorPadMode
 from oplet.schema.options import MirrorPadOptions
 from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.shapes import (
+    PLAIN_TYPES,
     Array,
     Shape,
     Thunk,
@@ -88,4 +89,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return defer_or_run(context, node, _shapes, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=PLAIN_TYPES)

@@ -28,6 +28,7 @@ PLAIN = (
     TensorType.COMPLEX64,
 )
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
+_TYPES = (*PLAIN, *EIGHT_BITS, TensorType.INT16)
 
 
 class Scaling(NamedTuple):
@@ -41,7 +42,7 @@ class Scaling(NamedTuple):
 def prepare(context: Context, node: Node) -> None:
     a, b, output = binary.prepare_binary(context, node)
     activation = node.options(MulOptions).fused_activation_function
-    ensure_type(a, *PLAIN, *EIGHT_BITS, TensorType.INT16)
+    ensure_type(a, *_TYPES)
     narrowed = a.type == TensorType.INT16 and output.type in EIGHT_BITS
     ensure(
         output.type == a.type or narrowed,
@@ -125,4 +126,4 @@ def _bind_int16(
     return run_narrowed
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -13,13 +13,14 @@ from oplet_builtin_ops.shapes import Array, ensure_operands, read_int
 
 #: Blocks that one invoke takes from the stream for each sample; it uses far fewer.
 _RESERVED = 2 * 256
+_TYPES = (TensorType.FLOAT32,)
 
 
 def prepare(context: Context, node: Node) -> None:
     """The output has a row of samples for each row of logits."""
     ensure_operands(node, 2)
     logits, samples = node.inputs
-    ensure_type(logits, TensorType.FLOAT32)
+    ensure_type(logits, *_TYPES)
     ensure_type(samples, TensorType.INT32)
     ensure_type(node.outputs[0], TensorType.INT64, TensorType.INT32)
     ensure(logits.ndim == 2, f"the logits {logits} must have two dimensions.")
@@ -66,4 +67,4 @@ def _cumulative(logits: Array) -> Array:
     return totals
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=_TYPES)

@@ -10,10 +10,11 @@ from oplet_builtin_ops.shapes import Array, Thunk
 
 #: How near to an integer a single exponent of many bases is taken for it.
 _TOLERANCE = np.float32(1e-5)
+_TYPES = (TensorType.FLOAT32, TensorType.INT32)
 
 
 def prepare(context: Context, node: Node) -> None:
-    a, b, _ = prepare_pairwise(context, node, TensorType.FLOAT32, TensorType.INT32)
+    a, b, _ = prepare_pairwise(context, node, *_TYPES)
     node.prepared = b.size == 1 and a.shape != b.shape
 
 
@@ -58,4 +59,4 @@ def _power_of_integers(bases: Array, exponents: Array, output: Array) -> None:
     output[...] = np.where(np.abs(powers) < 2.0**31, powers, -(2.0**31))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -15,12 +15,14 @@ from oplet_builtin_ops.fixed_point import clip, quantized_range
 from oplet_builtin_ops.quantization import ensure_quantized
 from oplet_builtin_ops.shapes import Thunk, ensure_operands
 
+_TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     source, alpha = node.inputs
     output = node.outputs[0]
-    ensure_type(source, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+    ensure_type(source, *_TYPES)
     context.set_type(output, source.type)
     if source.type == TensorType.INT16:
         ensure_type(alpha, TensorType.INT8, TensorType.INT16)
@@ -106,4 +108,4 @@ def _bind_float(node: Node) -> Thunk:
     return run_any
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -131,4 +131,4 @@ def _bind_reals(
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=tuple(TARGETS))

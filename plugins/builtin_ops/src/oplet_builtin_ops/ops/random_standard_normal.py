@@ -9,6 +9,6 @@ from functools import partial
 
 from oplet import Registration
 from oplet_builtin_ops.philox import normal_floats
-from oplet_builtin_ops.randoms import bind_random, prepare_random
+from oplet_builtin_ops.randoms import SHAPES, bind_random, prepare_random
 
-REGISTRATION = Registration(prepare=prepare_random, bind=partial(bind_random, convert=normal_floats))
+REGISTRATION = Registration(prepare=prepare_random, bind=partial(bind_random, convert=normal_floats), types=SHAPES)

@@ -9,6 +9,8 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type
 
+_TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
+
 
 def _shapes(node: Node) -> list[Shape]:
     start, limit, delta = (tensor.data.reshape(()).item() for tensor in node.inputs)
@@ -26,7 +28,7 @@ def _shapes(node: Node) -> list[Shape]:
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 3)
-    ensure_type(node.inputs[0], TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
+    ensure_type(node.inputs[0], *_TYPES)
     for tensor in node.inputs:
         ensure_same_type(tensor, node.inputs[0])
         ensure(tensor.ndim == 0, f"{tensor} must be a scalar.")
@@ -51,4 +53,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return defer_or_run(context, node, _shapes, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, ensure
-from oplet_builtin_ops.resources import Variable, check_handle, find
+from oplet_builtin_ops.resources import HANDLES, Variable, check_handle, find
 from oplet_builtin_ops.shapes import ensure_operands
 
 
@@ -45,4 +45,4 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=HANDLES)

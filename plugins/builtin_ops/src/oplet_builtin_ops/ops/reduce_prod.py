@@ -65,4 +65,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=NUMBERS)

@@ -34,4 +34,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return _bind(node) if node.inputs[1].is_constant else lambda: _bind(node)()
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -110,4 +110,4 @@ def _bind_half(x: Array, y: Array, beta: float, row: Array, work: Array) -> Thun
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=tuple(TARGETS))

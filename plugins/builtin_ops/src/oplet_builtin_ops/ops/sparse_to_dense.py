@@ -53,4 +53,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return defer_or_run(context, node, _shapes, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_VALUES)

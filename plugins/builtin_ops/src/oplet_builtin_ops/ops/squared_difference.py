@@ -14,10 +14,11 @@ from oplet_builtin_ops.shapes import Array, Thunk
 
 #: Values are multiplied by 2**7 before they are scaled to a common step.
 _LEFT_SHIFT = 7
+_TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT8)
 
 
 def prepare(context: Context, node: Node) -> None:
-    a, b, output = prepare_pairwise(context, node, TensorType.FLOAT32, TensorType.INT32, TensorType.INT8)
+    a, b, output = prepare_pairwise(context, node, *_TYPES)
     if a.type == TensorType.INT8:
         ensure_quantized(a, b, output)
         ratio = _ratios(a, b, output)[2]
@@ -51,4 +52,4 @@ def _plain(a: Array, b: Array, output: Array) -> None:
     np.multiply(output, output, output)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

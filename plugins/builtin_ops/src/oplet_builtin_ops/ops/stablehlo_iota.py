@@ -25,4 +25,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return copier(output, counted.reshape([-1 if i == axis else 1 for i in range(output.ndim)]))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*FLOATS, *INTEGERS, *COMPLEX))

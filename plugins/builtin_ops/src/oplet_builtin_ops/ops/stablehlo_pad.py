@@ -9,7 +9,7 @@ from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.stablehlo_options import StablehloPadOptions
 from oplet_builtin_ops.interior_padding import AxisPadding, padding_calls
 from oplet_builtin_ops.program import run_calls
-from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shapes import Thunk, all_types_but, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import attribute
 
 _REFUSED = (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT)
@@ -41,4 +41,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run_calls(padding_calls(source, node.prepared, value, node.outputs[0].data))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=all_types_but(*_REFUSED))

@@ -16,16 +16,17 @@ from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
 from oplet_builtin_ops.philox import philox4x32, threefry2x32
 from oplet_builtin_ops.shapes import ensure_operands
 
-_TYPES = TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64
+_BITS = TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64
+_TYPES = (TensorType.UINT64,)
 
 
 def prepare(context: Context, node: Node) -> None:
     """Check the state; the output's shape is the model's."""
     ensure_operands(node, 1, 2)
     state, (after, output) = node.inputs[0], node.outputs
-    ensure_type(state, TensorType.UINT64)
+    ensure_type(state, *_TYPES)
     ensure_type(after, TensorType.UINT64)
-    ensure_type(output, *_TYPES)
+    ensure_type(output, *_BITS)
     algorithm = node.options(StablehloRngBitGeneratorOptions).algorithm
     sizes = (2,) if algorithm is RngAlgorithm.THREEFRY else (2, 3)
     ensure(
@@ -58,4 +59,4 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -22,6 +22,7 @@ from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
 _FLOAT = (TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32)
 _HYBRID = ((TensorType.INT8, TensorType.UINT8), (TensorType.INT8, TensorType.UINT8), TensorType.FLOAT32, TensorType.FLOAT32)
 _INTEGER = (TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT16)
+_TYPES = (TensorType.FLOAT32, TensorType.INT8)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -43,7 +44,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(bias is None or bias.shape == (units,), f"{bias} must have {units} values, one for each output.")
     ensure(state.is_variable, f"the state {state} must be a variable tensor.")
     ensure(state.shape == (batches, filters * memory), f"the state {state} must have shape {[batches, filters * memory]}.")
-    ensure_type(source, TensorType.FLOAT32, TensorType.INT8)
+    ensure_type(source, *_TYPES)
     ensure(source.type == output.type, f"{source} and {output} must have the same type.")
     context.resize_tensor(output, (batches, units))
     if source.type == TensorType.INT8:
@@ -157,4 +158,4 @@ def _bind_integer(node: Node) -> Thunk:
     return run if state.size else lambda: None
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(prepare=prepare, bind=bind, types=_TYPES)

@@ -14,10 +14,11 @@ from oplet_builtin_ops.shapes import Thunk
 from oplet_builtin_ops.sigmoid_table import input_scaling, tanh_int16
 
 FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
+_TYPES = (*FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
 def prepare(context: Context, node: Node) -> None:
-    source, output = prepare_unary(context, node, *FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+    source, output = prepare_unary(context, node, *_TYPES)
     if source.type == TensorType.INT16:
         scaling = input_scaling(source, output, shifts=(0, 1))
         prepare_lookup(node, lambda values: tanh_int16(values, scaling))
@@ -44,4 +45,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

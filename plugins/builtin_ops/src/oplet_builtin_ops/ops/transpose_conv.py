@@ -207,4 +207,4 @@ def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scat
     return scatter.calls(source.data, 0, matrix, *places, lambda _, block: plain.calls(block))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES)
