@@ -9,6 +9,8 @@ import typer
 import oplet
 from oplet.cli.doctor import doctor
 from oplet.cli.inspect import inspect
+from oplet.cli.new_delegate import new_delegate
+from oplet.cli.new_op import new_op
 from oplet.cli.plugins import plugins
 from oplet.cli.run import run
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
@@ -42,5 +44,5 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, inspect, doctor, plugins):
+for command in (run, inspect, doctor, plugins, new_op, new_delegate):
     app.command()(command)

@@ -1,0 +1,26 @@
+"""`oplet new-delegate`: write a package that brings a delegate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from oplet.cli.new_op import Directory, License, print_next_steps
+from oplet.cli.settings import Debug, settings_of
+
+__all__ = ["new_delegate"]
+
+
+def new_delegate(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="By which it will be found.", show_default=False)],
+    directory: Directory = None,
+    license: License = "Apache-2.0",
+    debug: Debug = False,
+) -> None:
+    """Write a package that brings a delegate, with tests that pass at once."""
+    settings_of(context, None, debug)
+    from oplet.tools.scaffold import new_delegate
+
+    print_next_steps(new_delegate(name, directory, license=license))

@@ -1,0 +1,156 @@
+"""Write new packages: an op's or a delegate's, complete, installable, with tests that pass."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from oplet.errors import OpletError
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_OP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*(>[A-Za-z0-9_.-]+)?")
+_DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_LICENSE = re.compile(r"[A-Za-z0-9.+() -]+")
+#: Where a name in CamelCase or with digits has its words' borders: fooBar, HTTPServer, 2DTranspose.
+_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+class ScaffoldError(OpletError, ValueError):
+    """A package cannot be written: its name is no name, or its folder is there already."""
+
+
+class Names(NamedTuple):
+    """What a package and its parts are called.
+
+    Attributes:
+        distribution: what pip calls it, and its folder.
+        module: what Python imports.
+        plugin: the entry point.
+        class_name: of a delegate.
+        test: the module of tests.
+    """
+
+    distribution: str
+    module: str
+    plugin: str
+    class_name: str
+    test: str
+
+    @classmethod
+    def of(cls, name: str, kind: str) -> Names:
+        """The names that follow from an op's or a delegate's own.
+
+        Args:
+            name: the op's or delegate's name.
+            kind: "op" or "delegate", which ends each of them.
+
+        Example:
+            >>> Names.of("Convolution2DTransposeBias", "op")[:3]
+            ('oplet-convolution2d-transpose-bias-op', 'oplet_convolution2d_transpose_bias_op', 'convolution2d_transpose_bias_op')
+        """
+        words = re.sub(r"[^a-z0-9]+", "_", _BORDER.sub("_", name).lower()).strip("_").split("_")
+        if words[-1] == kind and len(words) > 1:
+            words.pop()
+        stem = "_".join(words)
+        plugin = f"{stem}_{kind}"
+        camel = "".join(word[:1].upper() + word[1:] for word in words)
+        test = f"test_{stem}"
+        return cls(f"oplet-{plugin.replace('_', '-')}", f"oplet_{plugin}", plugin, f"{camel}Delegate", test)
+
+
+def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, license: str = "Apache-2.0") -> Path:
+    """Write a package that brings an op.
+
+    Args:
+        name: the name that models call it by, such as "Atan"; of a built-in operator its name in the schema.
+        directory: the folder to write into, which is made; by default one called as the package, in the current folder.
+        builtin: make it a kernel of a built-in operator, in place of the usual one.
+        license: the package's licence, an SPDX expression.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ScaffoldError: the name is none, or the folder is not empty.
+    """
+    if builtin:
+        if name not in BuiltinOperator.__members__:
+            raise ScaffoldError(
+                f"There is no built-in operator called '{name}'; their names are those of the schema: CONV_2D, ADD."
+            )
+    elif not _OP_NAME.fullmatch(name):
+        raise ScaffoldError(f"'{name}' cannot be an op's name here: give letters, digits, '_', '-' and '.', a letter first.")
+    elif name in BuiltinOperator.__members__:
+        raise ScaffoldError(f"{name} is a built-in operator; --builtin makes a kernel to use in place of the usual one.")
+    what = f"A kernel of the built-in operator {name}" if builtin else f"The custom operator {name}"
+    requirements = '"pytest>=8"'
+    return _write("builtin_op" if builtin else "op", name, "op", directory, license, f"{what} for oplet", requirements)
+
+
+def new_delegate(name: str, directory: Path | None = None, *, license: str = "Apache-2.0") -> Path:
+    """Write a package that brings a delegate.
+
+    Args:
+        name: the name by which `load_delegate` finds it.
+        directory: as for `new_op`.
+        license: as for `new_op`.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ScaffoldError: the name is none, or the folder is not empty.
+    """
+    if not _DELEGATE_NAME.fullmatch(name):
+        raise ScaffoldError(f"'{name}' cannot be a delegate's name: give letters, digits, '_', '-' and '.', a letter first.")
+    requirements = '"oplet-builtin-ops", "pytest>=8"'
+    return _write("delegate", name, "delegate", directory, license, f"The delegate {name} for oplet", requirements)
+
+
+def _write(
+    template: str, name: str, kind: str, directory: Path | None, license: str, description: str, requirements: str
+) -> Path:
+    from oplet import __version__
+
+    if not _LICENSE.fullmatch(license):
+        raise ScaffoldError(f"'{license}' is not a licence as pyproject.toml names it: Apache-2.0, MIT, MIT OR Apache-2.0.")
+    names = Names.of(name, kind)
+    if not names.module.isidentifier() or keyword.iskeyword(names.module):
+        raise ScaffoldError(f"'{name}' gives the module name '{names.module}', which Python cannot import.")
+    target = Path(names.distribution) if directory is None else directory
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ScaffoldError(f"'{target}' is there already; name another folder with --directory, or remove it.")
+    values = {
+        **names._asdict(),
+        "name": name,
+        "description": description,
+        "license": license,
+        "oplet": ".".join(__version__.split(".")[:2]),
+        "test_requirements": requirements,
+    }
+    # Everything is filled in before anything is written.
+    files = {path: text for part in ("package", template) for path, text in _filled(_TEMPLATES / part, Path(), values)}
+    for path, text in files.items():
+        file = target / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def _filled(folder: Path, place: Path, values: Mapping[str, str]) -> list[tuple[Path, str]]:
+    """The files of a template: where each one goes, and what is in it."""
+    found: list[tuple[Path, str]] = []
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir():
+            found += _filled(entry, place / entry.name.replace("MODULE", values["module"]), values)
+        elif entry.name.endswith(".in"):
+            name = entry.name.removesuffix(".in").replace("DOT.", ".").replace("test_OP", values["test"])
+            found.append((place / name, Template(entry.read_text(encoding="utf-8")).substitute(values)))
+    return found
