@@ -222,3 +222,28 @@ def test_control_characters_of_a_model_do_not_reach_the_terminal(oplet, tmp_path
         assert "red" in ran.out + ran.err
         for character in "\x1b\x07\u202e":
             assert character not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("delegate", ["example", "oplet-example-delegate:example", "example:min_nodes=1,max_partitions=3"])
+def test_a_delegate_claims_nodes(oplet, examples, tmp_path, delegate):
+    model, with_it, without = examples / "digits" / "digits_float32.tflite", tmp_path / "with.npy", tmp_path / "without.npy"
+    plain, ran = oplet("run", model, "-o", without), oplet("run", model, "--delegate", delegate, "-o", with_it)
+    assert ran.code == 0, ran.err
+    assert "the delegate MyDelegate" in ran.out
+    assert "MyDelegate" not in plain.out
+    np.testing.assert_allclose(np.load(with_it), np.load(without), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("delegate", "message"),
+    [
+        ("nobody", "no installed package brings a delegate of that name"),
+        ("example:min_nodes=many", "refuses the options {'min_nodes': 'many'}"),
+        ("example:min_nodes=1,wrong", "'wrong' is no option"),
+        ("min_nodes=1", "is not of the form NAME[:key=value,...]"),
+    ],
+)
+def test_a_delegate_that_is_not_there_or_refuses_its_options_is_named(oplet, examples, delegate, message):
+    ran = oplet("run", examples / "digits" / "digits_float32.tflite", "--delegate", delegate)
+    assert ran.code == 1
+    assert message in ran.err

@@ -52,6 +52,12 @@ def run(
         str | None,
         typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
     ] = None,
+    delegate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:key=value,...]", help="Let a delegate claim nodes. May be given several times.", show_default=False
+        ),
+    ] = None,
     num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
     p: PluginSwitches = None,
@@ -61,11 +67,12 @@ def run(
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer
     from oplet.tools.outputs import check_suffix, read_labels, save_outputs
-    from oplet.tools.run import run_model
+    from oplet.tools.run import delegate_named, run_model
 
     if output is not None:
         check_suffix(output)
     names = read_labels(labels) if labels is not None else []
+    plugins = settings.plugins()
     result = run_model(
         model,
         inputs or [],
@@ -74,7 +81,8 @@ def run(
         offset=offset,
         seed=seed,
         num_threads=num_threads,
-        plugins=settings.plugins(),
+        plugins=plugins,
+        delegates=[delegate_named(text, plugins) for text in delegate or ()],
     )
     if output is not None:
         save_outputs({value.name: value.array for value in result.outputs}, output)

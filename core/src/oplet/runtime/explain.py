@@ -11,7 +11,10 @@ from oplet.schema.enums import BuiltinOperator
 if TYPE_CHECKING:
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["NodeReport", "explain_nodes"]
+__all__ = ["CLAIMED", "NodeReport", "explain_nodes"]
+
+#: Why a delegate's kernel serves a node.
+CLAIMED = "claimed by the delegate"
 
 
 class NodeReport(NamedTuple):
@@ -46,7 +49,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver) -> list[N
             node = subgraph.nodes[index]
             registration = node.registration
             if node.op is BuiltinOperator.DELEGATE:
-                why = "claimed by the delegate"
+                why = CLAIMED
             else:
                 why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
             origin = None if registration is None else registration.provenance

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet.errors import DelegateError
+from oplet.runtime.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.inputs import load_inputs, random_input
 
 if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["RunResult", "Value", "run_model"]
+__all__ = ["RunResult", "Value", "delegate_named", "run_model"]
 
 Details = dict[str, Any]
 
@@ -66,6 +69,7 @@ def run_model(
     seed: int = 0,
     num_threads: int = 1,
     plugins: PluginManager | None = None,
+    delegates: Sequence[Delegate] = (),
 ) -> RunResult:
     """Run a model once.
 
@@ -78,12 +82,13 @@ def run_model(
         seed: of the random values.
         num_threads: threads that kernels may use.
         plugins: where the kernels come from; all that are installed by default.
+        delegates: what claims nodes first, in this order.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
         OSError: a file cannot be read.
     """
-    interpreter = Interpreter(model_path=model, num_threads=num_threads, plugins=plugins)
+    interpreter = Interpreter(model_path=model, num_threads=num_threads, plugins=plugins, experimental_delegates=delegates)
     keys = list(interpreter.get_signature_list())
     if signature is None and len(keys) == 1:
         [signature] = keys
@@ -107,6 +112,27 @@ def run_model(
         outputs=[Value(name, outputs[name], after[name]) for name in results],
         providers=_providers(interpreter),
     )
+
+
+def delegate_named(text: str, plugins: PluginManager) -> Delegate:
+    """The delegate that a command line asks for.
+
+    Args:
+        text: "NAME" or "NAME:key=value,key=value".
+        plugins: where it comes from.
+
+    Raises:
+        DelegateError: nobody brings it, it refuses its options, or an option has no value.
+    """
+    name, colon, rest = text.partition("=")
+    name, _, key = name.rpartition(":") if colon else (name, "", "")
+    options = {}
+    for option in (key + colon + rest).split(",") if colon else ():
+        key, equals, value = option.partition("=")
+        if not name or not key or not equals:
+            raise DelegateError(f"'{text}' is not of the form NAME[:key=value,...]; '{option}' is no option.")
+        options[key] = value
+    return plugins.registry().find(name).create(options)
 
 
 def _run_first(
@@ -140,5 +166,10 @@ def _in_order(named: Mapping[str, Details], model: Sequence[Details]) -> dict[st
 
 
 def _providers(interpreter: Interpreter) -> dict[str, int]:
-    origins = (f"{n.distribution} {n.distribution_version}" if n.distribution else n.plugin for n in interpreter.explain())
-    return dict(Counter(origins).most_common())
+    return dict(Counter(map(_origin, interpreter.explain())).most_common())
+
+
+def _origin(report: NodeReport) -> str:
+    if report.why == CLAIMED:
+        return f"the delegate {report.op}"
+    return f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin
