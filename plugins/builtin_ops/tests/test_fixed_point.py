@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oplet import TensorType
 from oplet.errors import PrepareError
 from oplet.schema.enums import ActivationFunctionType as Act
-from oplet_builtin_ops import fixed_point as fp
+from oplet_builtin_ops.arithmetic import fixed_point as fp
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 

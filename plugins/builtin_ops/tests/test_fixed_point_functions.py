@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.fixed_point import rounding_divide_by_pot, wrapping_divide_by_pot
-from oplet_builtin_ops.fixed_point_functions import inverse_square_root, logarithm
+from oplet_builtin_ops.arithmetic.fixed_point import rounding_divide_by_pot, wrapping_divide_by_pot
+from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root, logarithm
 
 
 def test_inverse_square_roots_come_as_multiplier_and_shift() -> None:

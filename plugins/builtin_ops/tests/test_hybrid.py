@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 
 
 def run(quantize: object, values: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:

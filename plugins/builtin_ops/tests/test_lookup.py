@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from oplet import TensorType
-from oplet_builtin_ops.fixed_point_functions import exp_on_negative_values, reciprocal
-from oplet_builtin_ops.lookup import every_value, interpolate, interpolation_table, lookup, lookup_table, sampled_table
+from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, reciprocal
+from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interpolation_table, lookup, lookup_table, sampled_table
 
 
 @pytest.mark.parametrize("size", [0, 5, 5000])

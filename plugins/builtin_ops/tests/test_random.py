@@ -16,7 +16,7 @@ from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
 from oplet.testing import one_op_model, run_op
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
-from oplet_builtin_ops.philox import PhiloxRandom, philox4x32, threefry2x32
+from oplet_builtin_ops.control.philox import PhiloxRandom, philox4x32, threefry2x32
 
 SEEDS = [(1, 0), (0, 7), (1234, 5678), (-3, 2**40 + 2**31 + 9)]
 

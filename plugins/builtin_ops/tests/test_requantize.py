@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet_builtin_ops import fixed_point as fp
-from oplet_builtin_ops.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic import fixed_point as fp
+from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 
 
 def run(requantizer: Requantizer, accumulators: np.ndarray, dtype: type) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 from oplet.errors import OpletError
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
-from oplet_builtin_ops.priority_queue import PriorityQueue
+from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
 
 
 def suppression(

@@ -10,7 +10,7 @@ from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions, SkipGramOptions
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
-from oplet_builtin_ops.farmhash import fingerprint64
+from oplet_builtin_ops.arithmetic.farmhash import fingerprint64
 
 
 def test_fingerprints_never_change():

@@ -5,7 +5,7 @@ import pytest
 
 from oplet.errors import PrepareError
 from oplet.schema.enums import Padding
-from oplet_builtin_ops.windows import Windows, window_axis
+from oplet_builtin_ops.layers.windows import Windows, window_axis
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from oplet.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeig
 from oplet.schema.options import FullyConnectedOptions
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
-from oplet_builtin_ops.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 
 Function = Callable[..., Any]
 
@@ -36,8 +36,8 @@ def test_weights_may_arrive_at_run_time(kind: str, litert: Function, layer: Func
 def test_large_integer_weights_are_converted_piece_by_piece(
     kind: str, litert: Function, layer: Function, assert_equal: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oplet_builtin_ops.streamed._LARGE", 100)
-    monkeypatch.setattr("oplet_builtin_ops.streamed._PIECE", 60)
+    monkeypatch.setattr("oplet_builtin_ops.layers.streamed._LARGE", 100)
+    monkeypatch.setattr("oplet_builtin_ops.layers.streamed._PIECE", 60)
     model, feeds = layer("FULLY_CONNECTED", kind, (3, 20), (14, 20), FullyConnectedOptions())
     assert_equal(kind, run_op(model, *feeds)[0], litert(model, *feeds)[0])
 

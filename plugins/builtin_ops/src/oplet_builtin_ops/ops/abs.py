@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
-from oplet_builtin_ops.activations import scale_ratio, scaled
-from oplet_builtin_ops.elementwise import table_registration
-from oplet_builtin_ops.lookup import lookup_table
-from oplet_builtin_ops.shapes import Array
+from oplet_builtin_ops.arithmetic.lookup import lookup_table
+from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
+from oplet_builtin_ops.elementwise.elementwise import table_registration
+from oplet_builtin_ops.shaping.shapes import Array
 
 
 def _table(source: Tensor, output: Tensor) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import TensorType
 from oplet.schema.options import AddOptions
-from oplet_builtin_ops.additive import additive_registration
+from oplet_builtin_ops.elementwise.additive import additive_registration
 
 REGISTRATION = additive_registration(
     np.add,

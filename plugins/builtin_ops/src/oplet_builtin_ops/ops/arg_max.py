@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration
 from oplet.schema.options import ArgMaxOptions
-from oplet_builtin_ops.arg_min_max import TYPES, bind_arg_max, prepare_arg
+from oplet_builtin_ops.shaping.arg_min_max import TYPES, bind_arg_max, prepare_arg
 
 
 def prepare(context: Context, node: Node) -> None:

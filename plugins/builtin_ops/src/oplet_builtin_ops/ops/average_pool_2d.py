@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from oplet import Registration
-from oplet_builtin_ops.pooling import TYPES, bind_average, prepare_average
+from oplet_builtin_ops.layers.pooling import TYPES, bind_average, prepare_average
 
 REGISTRATION = Registration(prepare=prepare_average, bind=bind_average, pure=True, types=TYPES)

@@ -14,13 +14,13 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.options import BatchMatMulOptions
-from oplet_builtin_ops.fixed_point import ensure_scale, quantized_range
-from oplet_builtin_ops.hybrid import quantize_asymmetric, quantize_symmetric
-from oplet_builtin_ops.matrix_product import MatrixProduct, plan_product
-from oplet_builtin_ops.program import Call, run_calls
-from oplet_builtin_ops.quantized_layer import ensure_symmetric, exact_type
-from oplet_builtin_ops.requantize import Requantizer, Rounding
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantized_range
+from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet_builtin_ops.layers.matrix_product import MatrixProduct, plan_product
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric, exact_type
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _FLOAT32, _INT8, _INT16, _INT32 = TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32
 

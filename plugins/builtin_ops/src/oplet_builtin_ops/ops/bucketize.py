@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import BucketizeOptions
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration
 from oplet.schema.options import CallOptions
-from oplet_builtin_ops.calls import prepare_branches, prepare_callee
+from oplet_builtin_ops.control.calls import prepare_branches, prepare_callee
 from oplet_builtin_ops.ops.stablehlo_composite import bind
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import Array, Thunk, copier, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, ensure_operands
 
 #: The types that become one another.
 TYPES: Final = (

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.complex_parts import complex_part_registration
+from oplet_builtin_ops.elementwise.complex_parts import complex_part_registration
 
 REGISTRATION = complex_part_registration(np.abs)

@@ -10,8 +10,8 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
-from oplet_builtin_ops.fixed_point import ensure_scale
-from oplet_builtin_ops.shapes import (
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale
+from oplet_builtin_ops.shaping.shapes import (
     Array,
     Thunk,
     along,

@@ -10,11 +10,11 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.options import Conv2DOptions
-from oplet_builtin_ops.convolution import Products, filter_matrices, plan_products
-from oplet_builtin_ops.float_layer import FloatFinish
-from oplet_builtin_ops.hybrid_layer import HybridLayer
-from oplet_builtin_ops.program import Call, run_calls
-from oplet_builtin_ops.quantized_layer import (
+from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
+from oplet_builtin_ops.layers.float_layer import FloatFinish
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
     ensure_bias,
@@ -22,8 +22,8 @@ from oplet_builtin_ops.quantized_layer import (
     ensure_symmetric,
     rounding_of,
 )
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type
-from oplet_builtin_ops.windows import Strip, Windows, window_axis
+from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.UINT8)

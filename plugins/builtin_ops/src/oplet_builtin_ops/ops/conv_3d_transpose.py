@@ -11,13 +11,13 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import Conv3DOptions
-from oplet_builtin_ops.convolution_nd import window_axes_3d
-from oplet_builtin_ops.float_layer import FloatFinish
-from oplet_builtin_ops.interior_padding import AxisPadding
-from oplet_builtin_ops.program import Call, run_calls
-from oplet_builtin_ops.quantized_layer import ensure_bias
-from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
-from oplet_builtin_ops.windows import Axis
+from oplet_builtin_ops.layers.convolution_nd import window_axes_3d
+from oplet_builtin_ops.layers.float_layer import FloatFinish
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.quantized_layer import ensure_bias
+from oplet_builtin_ops.layers.windows import Axis
+from oplet_builtin_ops.shaping.interior_padding import AxisPadding
+from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
 
 
 def prepare(context: Context, node: Node) -> None:

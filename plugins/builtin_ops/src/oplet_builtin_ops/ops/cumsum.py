@@ -9,7 +9,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import CumsumOptions
-from oplet_builtin_ops.shapes import Thunk, along, ensure_operands, ensure_same_type, read_int, resolve_axis
+from oplet_builtin_ops.shaping.shapes import Thunk, along, ensure_operands, ensure_same_type, read_int, resolve_axis
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 

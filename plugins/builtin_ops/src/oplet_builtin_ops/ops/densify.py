@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
-from oplet_builtin_ops.sparse import densify
+from oplet_builtin_ops.layers.sparse import densify
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
 

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.quantization import channel_parameters
-from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.arithmetic.quantization import channel_parameters
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
 INTEGERS: Final = (

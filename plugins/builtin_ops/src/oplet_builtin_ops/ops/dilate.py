@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.interior_padding import AxisPadding, padding_calls
-from oplet_builtin_ops.program import run_calls
-from oplet_builtin_ops.shapes import (
+from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
+from oplet_builtin_ops.shaping.shapes import (
     Shape,
     Thunk,
     all_types_but,

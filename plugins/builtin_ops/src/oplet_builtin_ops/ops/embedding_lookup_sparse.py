@@ -10,7 +10,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, read_ints
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, read_ints
 
 
 def prepare(context: Context, node: Node) -> None:

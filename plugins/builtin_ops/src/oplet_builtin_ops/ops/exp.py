@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.elementwise import bind_table, function_table, prepare_elementwise
-from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shapes import Thunk
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
+from oplet_builtin_ops.shaping.shapes import Thunk
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.INT16)
 

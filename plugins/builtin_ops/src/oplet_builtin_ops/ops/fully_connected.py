@@ -14,12 +14,13 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.convolution import Products, plan_products
-from oplet_builtin_ops.fixed_point import apply_activation
-from oplet_builtin_ops.float_layer import FloatFinish
-from oplet_builtin_ops.hybrid_layer import HybridLayer
-from oplet_builtin_ops.program import Call, run_calls
-from oplet_builtin_ops.quantized_layer import (
+from oplet_builtin_ops.arithmetic.fixed_point import apply_activation
+from oplet_builtin_ops.arithmetic.requantize import Rounding
+from oplet_builtin_ops.layers.convolution import Products, plan_products
+from oplet_builtin_ops.layers.float_layer import FloatFinish
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
     ensure_bias,
@@ -27,11 +28,10 @@ from oplet_builtin_ops.quantized_layer import (
     ensure_symmetric,
     weight_data,
 )
-from oplet_builtin_ops.requantize import Rounding
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
-from oplet_builtin_ops.shuffled import ShuffledLayer
-from oplet_builtin_ops.streamed import Streamed, is_large, plan_streamed
-from oplet_builtin_ops.windows import Axis, Strip, Windows
+from oplet_builtin_ops.layers.shuffled import ShuffledLayer
+from oplet_builtin_ops.layers.streamed import Streamed, is_large, plan_streamed
+from oplet_builtin_ops.layers.windows import Axis, Strip, Windows
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _SHUFFLED = FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8
 _NARROW = (TensorType.INT8, TensorType.INT4, TensorType.INT2)

@@ -5,6 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet_builtin_ops.comparison import comparison_registration
+from oplet_builtin_ops.elementwise.comparison import comparison_registration
 
 REGISTRATION = comparison_registration(np.greater, TensorType.BFLOAT16)

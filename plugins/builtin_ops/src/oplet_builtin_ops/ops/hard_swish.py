@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet_builtin_ops.activations import bind_lookup, prepare_lookup, prepare_unary
-from oplet_builtin_ops.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
-from oplet_builtin_ops.shapes import Thunk
+from oplet_builtin_ops.arithmetic.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
+from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
+from oplet_builtin_ops.shaping.shapes import Thunk
 
 Int64s = NDArray[np.int64]
 

@@ -1,4 +1,4 @@
-"""HASHTABLE: the handle of a hash table, which it makes at first use. See `oplet_builtin_ops.resources`.
+"""HASHTABLE: the handle of a hash table, which it makes at first use. See `oplet_builtin_ops.control.resources`.
 
 Tables map INT64 to STRING or STRING to INT64, as in tflite/kernels/hashtable.cc.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import HashtableOptions
-from oplet_builtin_ops.resources import HashTable, find_or_make
-from oplet_builtin_ops.shapes import ensure_operands
+from oplet_builtin_ops.control.resources import HashTable, find_or_make
+from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

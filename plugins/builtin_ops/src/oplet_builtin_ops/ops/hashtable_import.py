@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, ensure
-from oplet_builtin_ops.resources import MAPPINGS, HashTable, find, table_handle
-from oplet_builtin_ops.shapes import ensure_operands
+from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
+from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import IfOptions
-from oplet_builtin_ops.calls import Call, prepare_branches, prepare_callee
+from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_callee
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import L2NormOptions
-from oplet_builtin_ops.elementwise import prepare_elementwise
-from oplet_builtin_ops.fixed_point import multiply_by_quantized_multiplier
-from oplet_builtin_ops.fixed_point_functions import inverse_square_root
-from oplet_builtin_ops.shapes import Array, Thunk
+from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
+from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 #: The smallest norm to divide by.

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from oplet import Registration, TensorType
-from oplet_builtin_ops.pooling import bind_l2, prepare_l2
+from oplet_builtin_ops.layers.pooling import bind_l2, prepare_l2
 
 REGISTRATION = Registration(prepare=prepare_l2, bind=bind_l2, pure=True, types=(TensorType.FLOAT32,))

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
 from oplet.schema.options import LeakyReluOptions
-from oplet_builtin_ops.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
-from oplet_builtin_ops.shapes import Thunk
+from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
+from oplet_builtin_ops.shaping.shapes import Thunk
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

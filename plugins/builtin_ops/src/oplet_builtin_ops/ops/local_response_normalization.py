@@ -10,8 +10,8 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import LocalResponseNormalizationOptions
-from oplet_builtin_ops.elementwise import prepare_elementwise
-from oplet_builtin_ops.shapes import Array, Thunk
+from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

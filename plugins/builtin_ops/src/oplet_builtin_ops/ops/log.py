@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
-from oplet_builtin_ops.elementwise import function_table, table_registration
-from oplet_builtin_ops.fixed_point import quantized_range
-from oplet_builtin_ops.shapes import Array
+from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
+from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
+from oplet_builtin_ops.shaping.shapes import Array
 
 
 def _table(source: Tensor, output: Tensor) -> Array:

@@ -5,6 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet_builtin_ops.pairwise import pairwise_registration
+from oplet_builtin_ops.elementwise.pairwise import pairwise_registration
 
 REGISTRATION = pairwise_registration(np.logical_and, TensorType.BOOL)

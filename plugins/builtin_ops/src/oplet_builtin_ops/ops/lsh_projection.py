@@ -10,8 +10,8 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions
-from oplet_builtin_ops.farmhash import fingerprint64
-from oplet_builtin_ops.shapes import Array, Thunk, all_types_but, ensure_operands
+from oplet_builtin_ops.arithmetic.farmhash import fingerprint64
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, all_types_but, ensure_operands
 
 _TYPES = all_types_but(TensorType.STRING)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.enums import LSTMKernelType
 from oplet.schema.options import LSTMOptions
-from oplet_builtin_ops.lstm_basic import bind_basic, prepare_basic
-from oplet_builtin_ops.lstm_float import FloatLstm
-from oplet_builtin_ops.lstm_integer import IntegerLstm
-from oplet_builtin_ops.lstm_integer_low import LowIntegerLstm
-from oplet_builtin_ops.lstm_tensors import LstmSettings, read_lstm
-from oplet_builtin_ops.sequences import Layout
-from oplet_builtin_ops.shapes import Thunk
+from oplet_builtin_ops.recurrent.lstm_basic import bind_basic, prepare_basic
+from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
+from oplet_builtin_ops.recurrent.lstm_integer import IntegerLstm
+from oplet_builtin_ops.recurrent.lstm_integer_low import LowIntegerLstm
+from oplet_builtin_ops.recurrent.lstm_tensors import LstmSettings, read_lstm
+from oplet_builtin_ops.recurrent.sequences import Layout
+from oplet_builtin_ops.shaping.shapes import Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from oplet import Registration
-from oplet_builtin_ops.pooling import TYPES, bind_max, prepare_max
+from oplet_builtin_ops.layers.pooling import TYPES, bind_max, prepare_max
 
 REGISTRATION = Registration(prepare=prepare_max, bind=bind_max, pure=True, types=TYPES)

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.extremum import extremum_registration
+from oplet_builtin_ops.elementwise.extremum import extremum_registration
 
 REGISTRATION = extremum_registration(np.maximum, np.fmax, np.greater)

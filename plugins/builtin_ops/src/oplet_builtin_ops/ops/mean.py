@@ -11,10 +11,10 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
-from oplet_builtin_ops.program import convert
-from oplet_builtin_ops.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
-from oplet_builtin_ops.shapes import Thunk
+from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.layers.program import convert
+from oplet_builtin_ops.shaping.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
+from oplet_builtin_ops.shaping.shapes import Thunk
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *QUANTIZED)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.enums import MirrorPadMode
 from oplet.schema.options import MirrorPadOptions
-from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shapes import (
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shaping.shapes import (
     PLAIN_TYPES,
     Array,
     Shape,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.philox import uniform_doubles
-from oplet_builtin_ops.randoms import Stream
-from oplet_builtin_ops.shapes import Array, ensure_operands, read_int
+from oplet_builtin_ops.control.philox import uniform_doubles
+from oplet_builtin_ops.control.randoms import Stream
+from oplet_builtin_ops.shaping.shapes import Array, ensure_operands, read_int
 
 #: Blocks that one invoke takes from the stream for each sample; it uses far fewer.
 _RESERVED = 2 * 256

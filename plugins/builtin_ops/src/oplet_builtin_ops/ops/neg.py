@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet_builtin_ops.elementwise import elementwise_registration
+from oplet_builtin_ops.elementwise.elementwise import elementwise_registration
 
 REGISTRATION = elementwise_registration(
     np.negative,

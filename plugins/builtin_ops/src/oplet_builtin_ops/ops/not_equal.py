@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet_builtin_ops.comparison import comparison_registration
+from oplet_builtin_ops.elementwise.comparison import comparison_registration
 
 REGISTRATION = comparison_registration(
     np.not_equal,

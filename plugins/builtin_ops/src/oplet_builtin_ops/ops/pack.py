@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.options import PackOptions
-from oplet_builtin_ops.shapes import Thunk, along, ensure_operands, ensure_same_quantization, ensure_same_type, resolve_axis
+from oplet_builtin_ops.shaping.shapes import (
+    Thunk,
+    along,
+    ensure_operands,
+    ensure_same_quantization,
+    ensure_same_type,
+    resolve_axis,
+)
 
 
 def prepare(context: Context, node: Node) -> None:

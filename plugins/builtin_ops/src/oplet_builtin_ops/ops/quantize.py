@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.fixed_point import (
+from oplet_builtin_ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantized_range,
 )
-from oplet_builtin_ops.lookup import lookup, lookup_table
-from oplet_builtin_ops.quantization import channel_parameters, ensure_quantized
-from oplet_builtin_ops.scaling import ensure_zero_point_is_zero, rescaler
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
+from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 #: What each type may become.
 TARGETS: Final = {

@@ -1,6 +1,6 @@
 """RANDOM_STANDARD_NORMAL: normally distributed floats, of mean 0 and deviation 1.
 
-Numerics: tflite/kernels/random_ops.cc, see `oplet_builtin_ops.philox`.
+Numerics: tflite/kernels/random_ops.cc, see `oplet_builtin_ops.control.philox`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from oplet import Registration
-from oplet_builtin_ops.philox import normal_floats
-from oplet_builtin_ops.randoms import SHAPES, bind_random, prepare_random
+from oplet_builtin_ops.control.philox import normal_floats
+from oplet_builtin_ops.control.randoms import SHAPES, bind_random, prepare_random
 
 REGISTRATION = Registration(prepare=prepare_random, bind=partial(bind_random, convert=normal_floats), types=SHAPES)

@@ -1,11 +1,11 @@
-"""RANDOM_UNIFORM: floats in [0, 1). Numerics: tflite/kernels/random_ops.cc, see `oplet_builtin_ops.philox`."""
+"""RANDOM_UNIFORM: floats in [0, 1). Numerics: tflite/kernels/random_ops.cc, see `oplet_builtin_ops.control.philox`."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from oplet import Registration
-from oplet_builtin_ops.philox import uniform_floats
-from oplet_builtin_ops.randoms import SHAPES, bind_random, prepare_random
+from oplet_builtin_ops.control.philox import uniform_floats
+from oplet_builtin_ops.control.randoms import SHAPES, bind_random, prepare_random
 
 REGISTRATION = Registration(prepare=prepare_random, bind=partial(bind_random, convert=uniform_floats), types=SHAPES)

@@ -5,6 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet_builtin_ops.reduction import reduction_by_ufunc
+from oplet_builtin_ops.shaping.reduction import reduction_by_ufunc
 
 REGISTRATION = reduction_by_ufunc(np.logical_and, lambda dtype: True, TensorType.BOOL)

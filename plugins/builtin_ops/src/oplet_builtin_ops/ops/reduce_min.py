@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.reduction import NUMBERS, highest, reduction_by_ufunc
+from oplet_builtin_ops.shaping.reduction import NUMBERS, highest, reduction_by_ufunc
 
 # fmin, as LiteRT's comparison does not take a NaN.
 REGISTRATION = reduction_by_ufunc(np.fmin, highest, *NUMBERS)

@@ -10,10 +10,15 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet_builtin_ops.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier_int64, quantize_multiplier
-from oplet_builtin_ops.program import convert
-from oplet_builtin_ops.reduction import NUMBERS, QUANTIZED, bind_by_ufunc, bind_reduction, prepare_reduction, reduced_axes
-from oplet_builtin_ops.shapes import Thunk, ensure_same_quantization
+from oplet_builtin_ops.arithmetic.fixed_point import (
+    clip,
+    ensure_scale,
+    multiply_by_quantized_multiplier_int64,
+    quantize_multiplier,
+)
+from oplet_builtin_ops.layers.program import convert
+from oplet_builtin_ops.shaping.reduction import NUMBERS, QUANTIZED, bind_by_ufunc, bind_reduction, prepare_reduction, reduced_axes
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_same_quantization
 
 
 def _is_quantized(tensor: Tensor) -> bool:

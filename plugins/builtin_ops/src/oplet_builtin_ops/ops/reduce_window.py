@@ -10,8 +10,14 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.enums import ReduceWindowFunction
 from oplet.schema.stablehlo_options import ReduceWindowOptions
-from oplet_builtin_ops.shapes import Thunk, ensure_operands, read_ints
-from oplet_builtin_ops.window_reduction import REDUCIBLE_TYPES, add_fold_scratch, ensure_reducible, fold_windows, window_axes
+from oplet_builtin_ops.layers.window_reduction import (
+    REDUCIBLE_TYPES,
+    add_fold_scratch,
+    ensure_reducible,
+    fold_windows,
+    window_axes,
+)
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, read_ints
 
 _FUNCTIONS = {
     ReduceWindowFunction.ADD: np.add,

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from oplet import TensorType
-from oplet_builtin_ops.activations import clamp_registration
+from oplet_builtin_ops.elementwise.activations import clamp_registration
 
 REGISTRATION = clamp_registration(-1.0, 1.0, TensorType.INT8, TensorType.UINT8)

@@ -9,7 +9,7 @@ from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import ReshapeOptions
-from oplet_builtin_ops.shapes import (
+from oplet_builtin_ops.shaping.shapes import (
     Shape,
     Thunk,
     copier,

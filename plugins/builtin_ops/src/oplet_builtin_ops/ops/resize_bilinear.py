@@ -13,10 +13,10 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import ResizeBilinearOptions
-from oplet_builtin_ops.interpolation import Neighbours, between_shape, float_neighbours, integer_neighbours, interpolate
-from oplet_builtin_ops.program import convert, run_calls
-from oplet_builtin_ops.resize import prepare_resize, resized_shapes
-from oplet_builtin_ops.shapes import Array, Shape, Thunk, defer_or_run
+from oplet_builtin_ops.layers.program import convert, run_calls
+from oplet_builtin_ops.shaping.interpolation import Neighbours, between_shape, float_neighbours, integer_neighbours, interpolate
+from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
+from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_run
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
 from oplet.schema.options import ResizeNearestNeighborOptions
-from oplet_builtin_ops.resize import prepare_resize, resized_shapes
-from oplet_builtin_ops.shapes import Array, Thunk, copier, defer_or_run
+from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, defer_or_run
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import ReverseSequenceOptions
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

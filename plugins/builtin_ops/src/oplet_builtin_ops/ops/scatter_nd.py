@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.positions import row_finder
-from oplet_builtin_ops.segments import combined, grouped
-from oplet_builtin_ops.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
+from oplet_builtin_ops.shaping.positions import row_finder
+from oplet_builtin_ops.shaping.segments import combined, grouped
+from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.BOOL, TensorType.INT8, TensorType.INT32, TensorType.INT64)
 

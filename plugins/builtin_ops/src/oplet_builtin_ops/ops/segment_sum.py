@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from oplet_builtin_ops.segments import segment_reduction
+from oplet_builtin_ops.shaping.segments import segment_reduction
 
 REGISTRATION = segment_reduction()

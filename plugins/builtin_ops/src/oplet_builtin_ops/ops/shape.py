@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import ShapeOptions
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

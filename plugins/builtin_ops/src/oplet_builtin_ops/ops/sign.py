@@ -5,6 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet_builtin_ops.elementwise import elementwise_registration
+from oplet_builtin_ops.elementwise.elementwise import elementwise_registration
 
 REGISTRATION = elementwise_registration(np.sign, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32)

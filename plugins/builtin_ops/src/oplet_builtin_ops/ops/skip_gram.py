@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import SkipGramOptions
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 _SPACES = b" \t\n\v\f\r"
 

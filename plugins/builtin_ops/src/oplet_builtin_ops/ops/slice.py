@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, read_ints
+from oplet_builtin_ops.shaping.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, read_ints
 
 
 def _box(node: Node) -> tuple[slice, ...]:

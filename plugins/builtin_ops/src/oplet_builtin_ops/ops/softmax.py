@@ -12,10 +12,10 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import SoftmaxOptions
-from oplet_builtin_ops.quantization import ensure_quantized
-from oplet_builtin_ops.quantized_softmax import Softmax8, Softmax16
-from oplet_builtin_ops.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 #: What each type may become.
 TARGETS: Final = {

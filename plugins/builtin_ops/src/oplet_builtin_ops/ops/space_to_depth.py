@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.options import SpaceToDepthOptions
-from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import SplitVOptions
-from oplet_builtin_ops.shapes import (
+from oplet_builtin_ops.shaping.shapes import (
     Shape,
     Thunk,
     along,

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.stablehlo_elementwise import LOGIC, litert_binary
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import LOGIC, litert_binary
 
 REGISTRATION = litert_binary(np.bitwise_and, *LOGIC)

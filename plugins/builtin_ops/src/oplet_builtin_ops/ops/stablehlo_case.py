@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.stablehlo_options import StablehloCaseOptions
-from oplet_builtin_ops.calls import Call, prepare_branches, prepare_callee
+from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_callee
 
 
 def prepare(context: Context, node: Node) -> None:

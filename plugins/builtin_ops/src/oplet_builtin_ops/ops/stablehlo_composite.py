@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet_builtin_ops.calls import Call, prepare_branches, prepare_callee
+from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_callee
 
 
 def prepare(context: Context, node: Node) -> None:

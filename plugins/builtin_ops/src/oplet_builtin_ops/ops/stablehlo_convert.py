@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, VALUES, ensure_not_quantized, ensure_values
-from oplet_builtin_ops.stablehlo_elementwise import quietly
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.shapes import Array
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import binary
+from oplet_builtin_ops.shaping.shapes import Array
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS
-from oplet_builtin_ops.stablehlo_elementwise import binary
 
 
 def _divide(a: Array, b: Array, target: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import unary
 from oplet_builtin_ops.stablehlo import FLOATS
-from oplet_builtin_ops.stablehlo_elementwise import unary
 
 REGISTRATION = unary(np.floor, *FLOATS)

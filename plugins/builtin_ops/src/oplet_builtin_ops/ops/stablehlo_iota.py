@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, ensure, ensure_type
 from oplet.schema.stablehlo_options import StablehloIotaOptions
-from oplet_builtin_ops.shapes import Thunk, copier
+from oplet_builtin_ops.shaping.shapes import Thunk, copier
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, declared_shape, ensure_axes
 
 

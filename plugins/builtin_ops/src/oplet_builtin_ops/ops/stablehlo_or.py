@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.stablehlo_elementwise import LOGIC, binary
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import LOGIC, binary
 
 REGISTRATION = binary(np.bitwise_or, *LOGIC)

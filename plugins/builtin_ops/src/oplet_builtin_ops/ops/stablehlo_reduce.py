@@ -11,10 +11,10 @@ import numpy as np
 
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloReduceOptions
-from oplet_builtin_ops.regions import body_function
-from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.control.regions import body_function
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import HALVES, VALUES, attribute, ensure_axes, ensure_not_quantized, ensure_values
-from oplet_builtin_ops.stablehlo_elementwise import quietly
 
 
 def prepare(context: Context, node: Node) -> None:

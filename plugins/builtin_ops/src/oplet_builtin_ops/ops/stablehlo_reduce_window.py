@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloReduceWindowOptions
-from oplet_builtin_ops.interior_padding import AxisPadding, padding_calls
-from oplet_builtin_ops.program import run_calls
-from oplet_builtin_ops.regions import body_function
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.control.regions import body_function
+from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.layers.window_reduction import (
+    REDUCIBLE_TYPES,
+    add_fold_scratch,
+    ensure_reducible,
+    fold_windows,
+    window_axes,
+)
+from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 from oplet_builtin_ops.stablehlo import attribute
-from oplet_builtin_ops.window_reduction import REDUCIBLE_TYPES, add_fold_scratch, ensure_reducible, fold_windows, window_axes
 
 
 def prepare(context: Context, node: Node) -> None:

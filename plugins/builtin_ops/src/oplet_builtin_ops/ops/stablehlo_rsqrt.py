@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.shapes import Array
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import in_single_precision, unary
+from oplet_builtin_ops.shaping.shapes import Array
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS
-from oplet_builtin_ops.stablehlo_elementwise import in_single_precision, unary
 
 
 def _rsqrt(source: Array, target: Array) -> None:

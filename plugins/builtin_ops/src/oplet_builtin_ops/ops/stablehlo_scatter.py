@@ -12,11 +12,11 @@ import numpy as np
 
 from oplet import BuiltinOperator, Context, Node, Registration, ensure, ensure_type
 from oplet.schema.stablehlo_options import StablehloScatterOptions
-from oplet_builtin_ops.index_vectors import ensure_index_vectors, index_vectors
-from oplet_builtin_ops.regions import body_function
-from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.control.regions import body_function
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import ARITHMETIC, quietly
+from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_vectors
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import attribute, ensure_axes
-from oplet_builtin_ops.stablehlo_elementwise import ARITHMETIC, quietly
 
 _OPS = (
     BuiltinOperator.STABLEHLO_ADD,

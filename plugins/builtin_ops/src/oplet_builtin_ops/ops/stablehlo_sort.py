@@ -9,10 +9,10 @@ import numpy as np
 
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloSortOptions
-from oplet_builtin_ops.regions import comparator
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type, resolve_axis
+from oplet_builtin_ops.control.regions import comparator
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, resolve_axis
 from oplet_builtin_ops.stablehlo import COMPLEX, VALUES, ensure_values
-from oplet_builtin_ops.stablehlo_elementwise import ensure_same_shape
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import binary
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS
-from oplet_builtin_ops.stablehlo_elementwise import binary
 
 REGISTRATION = binary(np.subtract, *FLOATS, *COMPLEX, *INTEGERS)

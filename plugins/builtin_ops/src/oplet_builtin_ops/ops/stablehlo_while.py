@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration
 from oplet.schema.stablehlo_options import StablehloWhileOptions
-from oplet_builtin_ops.loops import bind_loop, prepare_loop
+from oplet_builtin_ops.control.loops import bind_loop, prepare_loop
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import StridedSliceOptions
-from oplet_builtin_ops.shapes import Thunk, copier, ensure_operands, ensure_same_type, read_ints
+from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type, read_ints
 
 #: What numpy indexes with: slices, integers (axes that vanish) and None (new axes).
 Index = tuple[Any, ...]

@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import TensorType
 from oplet.schema.options import SubOptions
-from oplet_builtin_ops.additive import additive_registration
+from oplet_builtin_ops.elementwise.additive import additive_registration
 
 REGISTRATION = additive_registration(
     np.subtract, SubOptions, plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64), plain_int16=False

@@ -12,10 +12,18 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
-from oplet_builtin_ops.program import convert
-from oplet_builtin_ops.reduction import NUMBERS, QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
-from oplet_builtin_ops.shapes import Array, Thunk
+from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.layers.program import convert
+from oplet_builtin_ops.shaping.reduction import (
+    NUMBERS,
+    QUANTIZED,
+    bind_reduction,
+    kept_shape,
+    prepare_reduction,
+    reduced_axes,
+    summing,
+)
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

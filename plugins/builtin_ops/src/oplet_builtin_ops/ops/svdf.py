@@ -12,11 +12,11 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import SVDFOptions
-from oplet_builtin_ops.fixed_point import apply_activation, clip, ensure_scale, quantize_multiplier
-from oplet_builtin_ops.fixed_point import multiply_by_quantized_multiplier as scale_by
-from oplet_builtin_ops.hybrid_layer import HybridLayer
-from oplet_builtin_ops.program import Call, convert, run_calls
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.arithmetic.fixed_point import apply_activation, clip, ensure_scale, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier as scale_by
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.program import Call, convert, run_calls
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 #: The types of feature weights, time weights, bias and state that go with each kind of node.
 _FLOAT = (TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32)

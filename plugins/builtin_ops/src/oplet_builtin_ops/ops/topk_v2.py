@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shapes import (
+from oplet_builtin_ops.shaping.shapes import (
     Array,
     Shape,
     Thunk,

@@ -12,10 +12,10 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.options import TransposeConvOptions
-from oplet_builtin_ops.float_layer import FloatFinish
-from oplet_builtin_ops.hybrid_layer import HybridLayer
-from oplet_builtin_ops.program import Call, run_calls
-from oplet_builtin_ops.quantized_layer import (
+from oplet_builtin_ops.layers.float_layer import FloatFinish
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
     ensure_bias,
@@ -24,9 +24,9 @@ from oplet_builtin_ops.quantized_layer import (
     rounding_of,
     weight_data,
 )
-from oplet_builtin_ops.scattering import Scatter
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands, ensure_same_type, read_ints
-from oplet_builtin_ops.windows import Strip, Windows, window_axis
+from oplet_builtin_ops.layers.scattering import Scatter
+from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, read_ints
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _FLOATS = {TensorType.FLOAT32: np.float32, TensorType.FLOAT64: np.float64}

@@ -9,7 +9,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import UniqueOptions
-from oplet_builtin_ops.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.reduction import highest
-from oplet_builtin_ops.segments import unsorted_segment_reduction
+from oplet_builtin_ops.shaping.reduction import highest
+from oplet_builtin_ops.shaping.segments import unsorted_segment_reduction
 
 # fmin, as LiteRT's comparison never takes a NaN.
 REGISTRATION = unsorted_segment_reduction(np.fmin, highest)

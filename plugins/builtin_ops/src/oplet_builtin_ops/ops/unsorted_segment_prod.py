@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.segments import unsorted_segment_reduction
+from oplet_builtin_ops.shaping.segments import unsorted_segment_reduction
 
 REGISTRATION = unsorted_segment_reduction(np.multiply, lambda dtype: 1)

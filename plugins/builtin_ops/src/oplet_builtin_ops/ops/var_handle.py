@@ -1,4 +1,4 @@
-"""VAR_HANDLE: the handle of a resource variable, named by container and name. See `oplet_builtin_ops.resources`."""
+"""VAR_HANDLE: the handle of a resource variable, named by container and name. See `oplet_builtin_ops.control.resources`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import VarHandleOptions
-from oplet_builtin_ops.resources import variable_number
-from oplet_builtin_ops.shapes import ensure_operands
+from oplet_builtin_ops.control.resources import variable_number
+from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 
 def init(context: Context, buffer: Any) -> int:

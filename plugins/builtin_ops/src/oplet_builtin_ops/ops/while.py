@@ -1,10 +1,10 @@
-"""WHILE: run a body subgraph while a condition subgraph says so. See `oplet_builtin_ops.loops`."""
+"""WHILE: run a body subgraph while a condition subgraph says so. See `oplet_builtin_ops.control.loops`."""
 
 from __future__ import annotations
 
 from oplet import Context, Node, Registration
 from oplet.schema.options import WhileOptions
-from oplet_builtin_ops.loops import bind_loop, prepare_loop
+from oplet_builtin_ops.control.loops import bind_loop, prepare_loop
 
 
 def prepare(context: Context, node: Node) -> None:

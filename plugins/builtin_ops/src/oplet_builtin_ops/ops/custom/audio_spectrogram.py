@@ -11,7 +11,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.custom_options import CustomOptions
-from oplet_builtin_ops.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 
 class Settings(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.custom_options import CustomOptions
-from oplet_builtin_ops.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _FLOOR = 1e-12
 

@@ -1,0 +1,156 @@
+"""Functions of real numbers in 32-bit fixed point, bit for bit as gemmlowp's fixedpoint.h computes them.
+
+A number with n integer bits is an int32 that counts steps of 2**(n - 31).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet_builtin_ops.arithmetic.fixed_point import rounding_divide_by_pot
+from oplet_builtin_ops.arithmetic.fixed_point import saturating_rounding_doubling_high_mul as product
+
+__all__ = ["exp_on_negative_values", "inverse_square_root", "logarithm", "reciprocal"]
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+_ONE: Final = 2**31 - 1
+#: So many numbers cost less one by one than as an array.
+_FEW: Final = 8
+#: exp(-2**k) without integer bits, for k from -2.
+_POWERS: Final = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+
+
+def _saturating_shift_left(x: NDArray[np.int64] | Int32s, amount: int) -> Int32s:
+    return np.asarray(np.clip(np.asarray(x, np.int64) << amount, -(2**31), _ONE), np.int32)
+
+
+def _exp_below_zero(a: Int32s) -> Int32s:
+    """exp on [-1/4, 0), by the Taylor polynomial of degree 4 around -1/8; no integer bits."""
+    x = (a.astype(np.int64) + (1 << 28)).astype(np.int32)
+    x2 = product(x, x)
+    x3, x4 = product(x2, x), product(x2, x2)
+    quarter = rounding_divide_by_pot(x4, 2)
+    tail = product((quarter.astype(np.int64) + x3).astype(np.int32), 715827883).astype(np.int64) + x2
+    rest = x.astype(np.int64) + rounding_divide_by_pot(tail.astype(np.int32), 1)
+    return (1895147668 + product(rest.astype(np.int32), 1895147668).astype(np.int64)).astype(np.int32)
+
+
+def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
+    """exp(x) without integer bits, for x <= 0 with up to 5 integer bits."""
+    fraction_bits = 31 - integer_bits
+    quarter = np.int64(1) << (fraction_bits - 2)
+    wide = x.astype(np.int64)
+    remainder = (wide & (quarter - 1)) - quarter
+    result = _exp_below_zero(_saturating_shift_left(remainder, integer_bits))
+    quarters = remainder - wide
+    for power, factor in enumerate(_POWERS):
+        if integer_bits > power - 2:
+            result = np.where(quarters & (quarter << power), product(result, factor), result)
+    return np.where(wide == 0, np.int32(_ONE), result).astype(np.int32)
+
+
+def _one_over_one_plus(x: Any) -> Any:
+    """1 / (1 + x) for x from 0 to 1, without integer bits but not yet cut to 31 bits: three Newton steps.
+
+    The steps have numbers with 2 integer bits. `x` is an int or an int64 array; nothing here leaves 32 bits, so that
+    both compute the same.
+    """
+    # The sum is never negative, so that half of it rounds up.
+    half_denominator = (x + _ONE + 1) >> 1
+    estimate = 1515870810 + _product(half_denominator, -1010580540)
+    for _ in range(3):
+        error = (1 << 29) - _product(half_denominator, estimate)
+        estimate = estimate + (_product(estimate, error) << 2)
+    return estimate << 1
+
+
+def _product(a: Any, b: Any) -> Any:
+    """The high half of 2ab, where it cannot overflow."""
+    return (a * b + (1 << 30)) >> 31
+
+
+def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
+    """1 / x for unsigned 32-bit x above zero: (value without integer bits, how many bits x has above 1)."""
+    if x.size == 1:
+        # One row is the usual case, and arrays of one element cost as much as long ones.
+        total = int(x.item())
+        headroom = 32 - total.bit_length()
+        value = min(_one_over_one_plus((total << headroom) - (1 << 31)), _ONE)
+        return np.full(x.shape, value, np.int64), np.full(x.shape, integer_bits - headroom, np.int64)
+    headrooms = 32 - np.frexp(x.astype(np.float64))[1].astype(np.int64)
+    return np.minimum(_one_over_one_plus((x << headrooms) - (1 << 31)), _ONE), integer_bits - headrooms
+
+
+def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
+    """1 / sqrt(x) of int32 values from 0 on, as multipliers and shifts; that of 0 and 1 is the largest number below 1."""
+    wide = np.asarray(x, np.int64)
+    if 0 < wide.size <= _FEW:
+        pairs = [_inverse_square_root(max(value, 2)) for value in wide.ravel().tolist()]
+        factors, shifts = (np.array(column, np.int64).reshape(wide.shape) for column in zip(*pairs))
+    else:
+        factors, shifts = _inverse_square_root(np.maximum(wide, 2))
+    small = wide <= 1
+    return np.where(small, _ONE, factors).astype(np.int32), np.where(small, 0, shifts)
+
+
+def _inverse_square_root(x: Any) -> tuple[Any, Any]:
+    """The same of an int or array, from 2 on: five Newton steps with 3 integer bits, from 1."""
+    # Divided by 4 if it is not below 2**29, then multiplied by 4 until it is not below 2**27.
+    large = x >> 29 != 0
+    x = x >> 2 * large
+    pairs = (31 - _bit_length(x)) // 2 - 1
+    shift = 11 + large - pairs
+    halved = (x << 2 * pairs) >> 1
+    quartered = (halved + 1) >> 1
+    root = 1 << 28
+    for _ in range(5):
+        cube = _product(_product(root, root), root) << 6
+        root = (_product(3 << 27, root) - _product(quartered, cube)) << 3
+    return _product(root, 1518500250) << _larger(-shift, 0), -_larger(shift, 0)
+
+
+def logarithm(x: Int64s) -> Int64s:
+    """The natural logarithm of numbers from 1 on with 12 integer bits, with 5 of them."""
+    if x.size > _FEW:
+        return np.asarray(_logarithm(x))
+    return np.array([_logarithm(value) for value in x.ravel().tolist()], np.int64).reshape(x.shape)
+
+
+def _logarithm(x: Any) -> Any:
+    """The same of an int or array: a power of two, and a rational function of what is left, which is near to 1."""
+    quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
+    # The mantissa of x or that of x / sqrt(2), whichever is smaller.
+    headroom = 32 - _bit_length(x)
+    first = _smaller(_product(x << (headroom - 1), root_of_half) << 1, _ONE)
+    first_power = ((12 - headroom) << 25) + quarter
+    second_headroom = 31 - _bit_length(_product(x, root_of_half))
+    second = _smaller(x << second_headroom, _ONE)
+    second_power = ((12 - second_headroom) << 25) - quarter
+    r, power = _smaller(first, second), _larger(first_power, second_power)
+    p = (r + fourth_root_of_half + 1) >> 1
+    q = 2 * (r - fourth_root_of_half)
+    square = _product(q, q)
+    numerator = _product(q, r) + _product(_product(q, square), 117049297)
+    denominator = _product(p, 1057819769 + q + _product(127690142, square)) + _product(638450708, q)
+    inverse = _smaller(_one_over_one_plus(denominator), _ONE)
+    # With 6 integer bits from here on; rounded with halves away from zero.
+    scaled = (numerator + 32 - (numerator < 0)) >> 6
+    total = _product(power, 1488522236) + _product(scaled, inverse)
+    return _smaller(_larger(total << 1, -(2**31)), _ONE)
+
+
+def _bit_length(x: Any) -> Any:
+    return x.bit_length() if isinstance(x, int) else np.frexp(x.astype(np.float64))[1].astype(np.int64)
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return min(a, b) if isinstance(a, int) else np.minimum(a, b)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return max(a, b) if isinstance(a, int) else np.maximum(a, b)

@@ -1,0 +1,150 @@
+"""Look-up tables: how ops of one small-integer operand, and of two 8-bit ones, run at a gather's cost.
+
+A table is indexed by the bit pattern of a value, so int8 tables run 0 ... 127, -128 ... -1. Numerics of the sampled tables:
+tflite/kernels/internal/common.h (LUTPopulate, LUTLookup).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import TensorType, ensure
+from oplet_builtin_ops.arithmetic.fixed_point import clip, quantized_range
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = [
+    "LookupRule",
+    "every_value",
+    "interpolate",
+    "interpolation_table",
+    "lookup",
+    "lookup_table",
+    "sampled_table",
+]
+
+#: The values that a quantized op gives for the values of its input, both as int64.
+LookupRule = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+
+#: From this size on, copying through bytes.translate costs less than np.take, which widens each index to 64 bits.
+_TRANSLATE_FROM: Final = 4096
+
+_UNSIGNED: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+_DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
+    TensorType.INT8: np.dtype(np.int8),
+    TensorType.UINT8: np.dtype(np.uint8),
+    TensorType.INT16: np.dtype(np.int16),
+    TensorType.INT32: np.dtype(np.int32),
+}
+
+
+def every_value(type: TensorType) -> NDArray[np.int64]:
+    """All values of an 8-bit or 16-bit type as int64, in the order of their bit patterns."""
+    dtype = _DTYPES[type]
+    ensure(dtype.itemsize in _UNSIGNED, f"{type.name} has too many values for a table.")
+    return np.arange(1 << 8 * dtype.itemsize, dtype=_UNSIGNED[dtype.itemsize]).view(dtype).astype(np.int64)
+
+
+def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
+    """`rule` of every value of `source`, saturated to `target`."""
+    low, high = quantized_range(target)
+    return np.asarray(np.clip(rule(every_value(source)), low, high), _DTYPES[target])
+
+
+def lookup(table: Array, source: Array, output: Array) -> Thunk:
+    """A thunk that sets `output` to the table's entries for the 8-bit or 16-bit values of `source`."""
+    index = source.reshape(-1).view(_UNSIGNED[source.dtype.itemsize])
+    target = output.reshape(-1)
+    if index.itemsize == target.itemsize == 1 and index.size >= _TRANSLATE_FROM:
+        target, octets = target.view(np.uint8), table.tobytes()
+
+        def translate() -> None:
+            target[...] = np.frombuffer(bytearray(index).translate(octets), np.uint8)
+
+        return translate
+    take = table.take
+
+    def run() -> None:
+        take(index, None, target, "clip")
+
+    return run
+
+
+def _round(values: NDArray[Any]) -> NDArray[Any]:
+    """To the nearest integer, halves away from zero."""
+    whole = np.trunc(values)
+    rounded: NDArray[Any] = np.where(np.abs(values - whole) >= 0.5, whole + np.copysign(values.dtype.type(1), values), whole)
+    return rounded
+
+
+def sampled_table(
+    type: TensorType,
+    function: Callable[[NDArray[Any]], NDArray[Any]],
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+) -> Array:
+    """The table of an 8-bit op that computes `function` in real numbers.
+
+    Args:
+        type: INT8 or UINT8, of input and output.
+        function: real values to real values, given and read as float32. It should compute in double precision: numpy's
+            single-precision functions differ from C's in the last bit, which can move a step.
+    """
+    with np.errstate(all="ignore"):
+        reals = np.float32(input_scale) * (every_value(type) - input_zero_point).astype(np.float32)
+        steps = function(reals).astype(np.float32) * (np.float32(1) / np.float32(output_scale))
+        shifted = _round(steps) + np.float32(output_zero_point)
+    low, high = quantized_range(type)
+    # C++ leaves undefined what is beyond int32 and what is no number; this is what LiteRT's binary gives.
+    lost = np.isnan(shifted) | ((low == 0) & (shifted >= 2.0**31))
+    clamped = np.where(lost, 0, clip(shifted, np.float32(low), np.float32(high)))
+    return np.asarray(clamped).astype(_DTYPES[type])
+
+
+def interpolation_table(
+    function: Callable[[NDArray[Any]], NDArray[Any]],
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    dtype: type[np.floating[Any]] = np.float32,
+) -> NDArray[np.int16]:
+    """The 513 samples between which `interpolate` draws lines, for an int16 op that computes `function`.
+
+    Each sample but the last is moved by half the error that the line would make at its middle.
+
+    Args:
+        function: as in `sampled_table`.
+        dtype: the precision in which the table is computed.
+    """
+    real = dtype
+    count = 512
+    with np.errstate(all="ignore"):
+        first, last = (real(input_scale) * real(bound - input_zero_point) for bound in (-32768, 32767))
+        lowest, highest = (real(output_scale) * real(bound - output_zero_point) for bound in (-32768, 32767))
+        step = real((last - first) / real(count))
+        per_unit = real(65536) / (highest - lowest)
+        starts = (first + np.arange(count + 1).astype(real) * step).astype(real)
+        samples = function(starts).astype(real) * per_unit
+        middles = _round(function(starts[:-1] + step / real(2)).astype(real) * per_unit)
+        rounded = _round(samples)
+        error = _round((samples[1:] + rounded[:-1]) / real(2)) - middles
+        table = rounded - np.append(_round(error / real(2)), real(0))
+        table[-1] = _round(function(np.array([last], real)).astype(real) * per_unit)[0]
+    # Where a sample is infinite its error is not a number, which C++ converts to 0.
+    clamped = np.nan_to_num(clip(table, real(-32768), real(32767)), nan=0)
+    return np.asarray(clamped).astype(np.int16)
+
+
+def interpolate(table: NDArray[np.int16], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The int16 that a table of 513 samples gives for each int16 value: 9 bits choose the line, 7 the place on it."""
+    index = 256 + (values >> 7)
+    base = table[index].astype(np.int64)
+    slope = (table[index + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)
+    place: NDArray[np.int64] = base + ((slope * (values & 127) + 64) >> 7)
+    return place.astype(np.int16).astype(np.int64)

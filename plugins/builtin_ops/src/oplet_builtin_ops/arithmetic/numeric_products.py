@@ -1,0 +1,33 @@
+"""Matrix products of any numeric type, through BLAS where it gives exactly the integers that are wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_builtin_ops.layers.quantized_layer import exact_type
+from oplet_builtin_ops.shaping.shapes import Array
+
+__all__ = ["assign_sums", "product_type"]
+
+_HALVES = (TensorType.FLOAT16, TensorType.BFLOAT16)
+
+
+def product_type(left: np.dtype, right: np.dtype, output: TensorType, depth: int) -> TensorType:
+    """The type in which to multiply and sum, before the result is given the output's.
+
+    Integers go through floats if no sum can leave the range in which these are exact; otherwise they wrap around as the
+    output does. Halves are summed in single precision.
+    """
+    if left.kind in "iu" and right.kind in "iu":
+        largest = [max(-int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in (left, right)]
+        bound = float(depth * largest[0] * largest[1])
+        return exact_type(bound) if bound <= 2.0**53 else output
+    return TensorType.FLOAT32 if output in _HALVES else output
+
+
+def assign_sums(target: Array, sums: Array) -> None:
+    """Give results the type, and the shape, that the output has."""
+    values = sums.reshape(target.shape)
+    # Sums beyond a narrow integer type wrap around, which floats do only by way of int64.
+    target[...] = values.astype(np.int64) if target.dtype.kind in "iu" else values

@@ -1,0 +1,53 @@
+"""The scales and zero points of a tensor, checked and in a shape that broadcasts against its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Quantization, Tensor, ensure
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantized_range
+from oplet_builtin_ops.shaping.shapes import Shape
+
+__all__ = ["channel_parameters", "ensure_quantized"]
+
+
+def ensure_quantized(*tensors: Tensor) -> None:
+    """Refuse the node unless each tensor has a usable scale, and a zero point that its type can hold."""
+    for tensor in tensors:
+        ensure_scale(tensor)
+        low, high = quantized_range(tensor.type)
+        ensure(low <= tensor.zero_point <= high, f"{tensor} has zero point {tensor.zero_point}, outside {low} to {high}.")
+
+
+def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Scales and zero points as arrays that broadcast against values of `shape`: 0-d if there is only one scale.
+
+    Raises:
+        EnsureError: there are no scales, they are not usable, or there is not one for each slice.
+    """
+    quantization = tensor.quantization or Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))
+    scales = np.asarray(quantization.scales, np.float32)
+    zero_points = np.asarray(quantization.zero_points, np.int64)
+    ensure(scales.size, f"{tensor} needs a scale and has no quantization parameters.")
+    ensure(
+        not quantization.block_size, f"{tensor} is quantized by blocks of {quantization.block_size}, which this op does not read."
+    )
+    unusable: NDArray[Any] = scales[~(np.isfinite(scales) & (scales > 0))]
+    ensure(not unusable.size, f"{tensor} has scale {unusable[:1]}; a scale must be finite and above zero.")
+    if scales.size == 1:
+        return scales.reshape(()), zero_points[:1].reshape(()) if zero_points.size else np.zeros((), np.int64)
+    axis = quantization.quantized_dimension
+    ensure(0 <= axis < len(shape), f"{tensor} is quantized along dimension {axis}, which it does not have.")
+    ensure(
+        scales.size == shape[axis],
+        f"{tensor} has {scales.size} scales along dimension {axis}, which is {shape[axis]} long; there must be one for each slice.",
+    )
+    if zero_points.size != scales.size:
+        # LiteRT takes the first for all.
+        zero_points = np.full(scales.size, zero_points[0] if zero_points.size else 0, np.int64)
+    across = [1] * len(shape)
+    across[axis] = scales.size
+    return scales.reshape(across), zero_points.reshape(across)

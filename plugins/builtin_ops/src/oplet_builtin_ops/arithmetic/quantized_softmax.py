@@ -1,0 +1,142 @@
+"""SOFTMAX in integers: the exponential of each possible distance from a row's largest value is in a table.
+
+Numerics: tflite/kernels/internal/reference/softmax.h, internal/quantization_util.cc (PreprocessSoftmaxScaling)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Tensor, ensure
+from oplet_builtin_ops.arithmetic.fixed_point import (
+    clip,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+)
+from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, reciprocal
+from oplet_builtin_ops.arithmetic.lookup import interpolate, interpolation_table
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = ["Softmax8", "Softmax16", "distance_scaling"]
+
+Int64s = NDArray[np.int64]
+
+#: Integer bits of a scaled distance, and of the sum of exponentials.
+_DISTANCE_BITS: Final = 5
+_SUM_BITS: Final = 12
+_HALF: Final = np.array([1 << 30], np.int64)
+_31: Final = np.array([31], np.int64)
+
+
+def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
+    """The multiplier and shift that take distances of 8-bit values to 5 integer bits, and the farthest that fits."""
+    real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
+    ensure(real > 1, f"beta {beta:g} times the scale {source.scale:g} of {source} is too small for integers.")
+    multiplier, shift = quantize_multiplier(real)
+    return multiplier, shift, math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
+
+
+class Softmax8:
+    """8-bit inputs; the output may be 8-bit or int16 and spans its whole type.
+
+    Attributes:
+        exponentials: exp(-d) without integer bits for the distances d from 0 to 255; 0 where it vanishes.
+        summands: the same with the integer bits of the sum.
+    """
+
+    def __init__(self, source: Tensor, beta: float) -> None:
+        multiplier, shift, farthest = distance_scaling(source, beta)
+        distances = np.arange(256)
+        reached = distances <= farthest
+        scaled = multiply_by_quantized_multiplier(-np.where(reached, distances, 0).astype(np.int32), multiplier, shift)
+        exponentials = np.where(reached, exp_on_negative_values(scaled, _DISTANCE_BITS), 0)
+        self.exponentials = exponentials.astype(np.int64)
+        self.summands = rounding_divide_by_pot(self.exponentials, _SUM_BITS)
+
+    def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
+        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        bits = 8 * y.itemsize
+        limits = np.iinfo(y.dtype)
+        lowest, highest = np.array(limits.min, np.int64), np.array(limits.max, np.int64)
+        octets, top = x.view(np.uint8), largest.view(np.uint8)
+        exponentials, summands = self.exponentials, self.summands
+
+        def run() -> None:
+            np.maximum.reduce(x, -1, out=largest, keepdims=True)
+            # The difference of the bit patterns is that of the values, signed or not.
+            np.subtract(top, octets, distances)
+            summands.take(distances, None, wide, "clip")
+            factor, bits_over_unit = reciprocal(np.add.reduce(wide, -1, keepdims=True), _SUM_BITS)
+            exponent = bits_over_unit + (31 - bits)
+            exponentials.take(distances, None, wide, "clip")
+            np.multiply(wide, factor, wide)
+            np.add(wide, _HALF, wide)
+            np.right_shift(wide, _31, wide)
+            np.add(wide, (np.int64(1) << exponent) >> 1, wide)
+            np.right_shift(wide, exponent, wide)
+            np.add(wide, lowest, wide)
+            np.minimum(wide, highest, out=wide)
+            y[...] = wide
+
+        return run
+
+
+@functools.cache
+def _exponential_lines() -> NDArray[np.int16]:
+    """exp on [-10, 0], in 2**-15ths."""
+    return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
+
+
+@functools.cache
+def _reciprocal_lines() -> NDArray[np.int16]:
+    """1 / (1 + x) on [0, 1], in 2**-15ths."""
+    return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
+
+
+class Softmax16:
+    """int16 inputs and outputs.
+
+    Attributes:
+        exponentials: exp(-d) in 2**-15ths for the distances d from 0 to 65535.
+    """
+
+    def __init__(self, source: Tensor, beta: float) -> None:
+        with np.errstate(all="ignore"):
+            scale = float(np.float32(source.scale) * np.float32(beta))
+        multiplier, shift = quantize_multiplier(scale / (10.0 / 65535.0))
+        scaled = multiply_by_quantized_multiplier(-np.arange(65536, dtype=np.int32), multiplier, shift)
+        places = np.clip(scaled.astype(np.int64) + 32767, -32768, 32767)
+        self.exponentials = interpolate(_exponential_lines(), places)
+
+    def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
+        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        words, top = x.view(np.uint16), largest.view(np.uint16)
+        exponentials = self.exponentials
+        lowest, highest = np.array(0, np.int64), np.array(32767, np.int64)
+
+        def run() -> None:
+            np.maximum.reduce(x, -1, out=largest, keepdims=True)
+            np.subtract(top, words, distances)
+            exponentials.take(distances, None, wide, "clip")
+            factor, shift = _reciprocal_int16(np.add.reduce(wide, -1, keepdims=True))
+            np.multiply(wide, factor, wide)
+            np.add(wide, (np.int64(1) << shift) >> 1, wide)
+            np.right_shift(wide, shift, wide)
+            clip(wide, lowest, highest, wide)
+            y[...] = wide
+
+        return run
+
+
+def _reciprocal_int16(total: Int64s) -> tuple[Int64s, Any]:
+    """1 / total for a sum of exponentials in 2**-15ths: a factor in 2**-15ths and a right shift."""
+    headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
+    shifted = ((total << np.maximum(headroom - 1, 0)) + (1 << 13)) >> 14
+    places = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
+    return interpolate(_reciprocal_lines(), places), 31 - headroom

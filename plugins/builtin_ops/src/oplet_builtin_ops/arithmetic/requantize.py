@@ -1,0 +1,242 @@
+"""From integer accumulators to quantized outputs in a few float64 passes, bit for bit as the fixed-point definition.
+
+A quantized matrix product ends in `clamp(zero_point + scale(accumulator + bias))`. LiteRT scales with 32-bit fixed-point
+arithmetic and two roundings (fixed_point.py). With u = x * multiplier * 2**(shift - 31), e = -shift and d = 2**-(e + 1), or 0 if
+there is no right shift, the two roundings together are
+
+    floor(u + 1/2 + d)  where u >= 0        floor(u + 1/2 - d)  where u < 0
+
+because the first rounding moves each threshold of the second by half of its unit. All these numbers are multiples of
+2**(shift - 31), so float64 holds them exactly while accumulators are small; of large ones it holds those exactly that are not
+clamped, unless the shift is far to the right. Where neither is so for some channel, int64 arithmetic does it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet_builtin_ops.arithmetic.fixed_point import (
+    clip,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_int64,
+    quantize_multipliers,
+)
+from oplet_builtin_ops.layers.program import Call, convert, repeated, repeats
+
+__all__ = ["Requantizer", "Rounding"]
+
+Array = NDArray[Any]
+_FLOAT64: Final = np.dtype(np.float64)
+
+
+class Rounding(Enum):
+    """Which of LiteRT's scalings turns an accumulator into steps of the output."""
+
+    DOUBLE = "double"  #: 32-bit fixed point, two roundings
+    WIDE = "wide"  #: the form for int64 accumulators: a 16-bit multiplier, one rounding (halves up)
+    FLOAT = "float"  #: a float64 product, rounded once (halves away from zero)
+
+
+@dataclass(frozen=True)
+class Requantizer:
+    """Scales accumulators of one layer.
+
+    Attributes:
+        scales: the real factor of each channel, input scale * weight scale / output scale.
+        offsets: what is added to each channel's accumulator first (bias, zero-point corrections), int64.
+        limit: an upper bound on |accumulator| + |offset|.
+        zero_point: of the output.
+        low: the smallest output, after the fused activation.
+        high: the largest.
+        rounding: which definition.
+    """
+
+    scales: Array
+    offsets: Array
+    limit: float
+    zero_point: int
+    low: int
+    high: int
+    rounding: Rounding = Rounding.DOUBLE
+    _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def calls(self, accumulators: Array, output: Array, scratch: Array, spare: Array) -> list[Call]:
+        """The numpy calls that turn one block of accumulators into outputs; they may overwrite the accumulators.
+
+        Args:
+            accumulators: floats with integer values, (rows, channels), contiguous.
+            output: the same shape, of the quantized type, contiguous.
+            scratch: float64, at least as many values.
+            spare: another such.
+        """
+        if not output.size:
+            return []
+        if not self.fits(output.dtype):
+            return [(self._exactly, (accumulators, output))]
+        rows, channels = output.shape
+        joined = repeats(rows, channels)
+        shape = (rows // joined, channels * joined)
+        acc, u, spare = (array.reshape(-1)[: output.size].reshape(shape) for array in (accumulators, scratch, spare))
+        unsigned = output.view(f"u{output.dtype.itemsize}").reshape(shape)
+        # Float32 passes take half the time of float64 ones; accumulators that may be too large for it are float64 anyway.
+        total = acc if acc.dtype == np.float32 and self.limit <= 2.0**24 else u
+        add_offset: Call = (np.add, (total, self._repeated("offset", joined, total.dtype), total))
+        convert_to_u: Call = (np.copyto, (u, acc))
+        scale: Call = (np.multiply, (u, self._repeated("factor", joined), u))
+        if self._is_one_sided and self._is_small:
+            # Small products are exact, and so is the offset's, to which the rest is added in advance.
+            program: list[Call] = [convert_to_u, scale, (np.add, (u, self._repeated("scaled offset", joined), u))]
+        else:
+            # Large accumulators may cancel against large offsets before they are scaled, but not after.
+            program = [add_offset, convert_to_u] if total is acc else [convert_to_u, add_offset]
+            program.append(scale)
+            if self._is_one_sided:
+                program.append((np.add, (u, self._repeated("threshold", joined), u)))
+            elif self.rounding is Rounding.FLOAT:
+                program += _away_from_zero(u, spare)
+            elif self.nudges.any():
+                program += self._nudge_calls(total, u, spare, joined)
+        if self._is_one_sided:
+            return program + self._store_above_zero(u, unsigned)
+        return program + self._store(u, unsigned, output.dtype)
+
+    def fits(self, dtype: np.dtype[Any]) -> bool:
+        """Whether float64 gives exactly what fixed point gives, for outputs of an integer type."""
+        if self.rounding is Rounding.FLOAT:
+            return self.limit < 2.0**53
+        multipliers, shifts = self.multipliers
+        if not len(shifts) or (multipliers < 0).any():
+            return False
+        if self.rounding is Rounding.DOUBLE and self.limit * 2.0 ** max(0, int(shifts.max())) >= 2.0**31:
+            return False  # the left shift, or the accumulator itself, might wrap around
+        # Small numbers are exact as such. Of large ones, those that are not clamped are.
+        return (self._is_small and shifts.min() >= self._unit_bits - 52) or (self.limit < 2.0**52 and self._is_fine(dtype))
+
+    @cached_property
+    def multipliers(self) -> tuple[Array, Array]:
+        """The fixed-point form of the scales; 16-bit multipliers for the wide form."""
+        multipliers, shifts = quantize_multipliers(self.scales)
+        if self.rounding is not Rounding.WIDE:
+            return multipliers, shifts
+        wide = multipliers.astype(np.int64)
+        return np.asarray(np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)), shifts
+
+    @cached_property
+    def factors(self) -> Array:
+        """What accumulators are multiplied with, as float64."""
+        if self.rounding is Rounding.FLOAT:
+            return np.asarray(self.scales, np.float64)
+        multipliers, shifts = self.multipliers
+        return np.asarray(np.ldexp(multipliers.astype(np.float64), shifts - self._unit_bits))
+
+    @cached_property
+    def nudges(self) -> Array:
+        """By how much the first of two roundings moves the thresholds of the second."""
+        _, shifts = self.multipliers
+        return np.asarray(np.where((shifts < 0) & (self.rounding is Rounding.DOUBLE), np.ldexp(0.5, shifts), 0.0))
+
+    @property
+    def _unit_bits(self) -> int:
+        """Bits of a multiplier."""
+        return 15 if self.rounding is Rounding.WIDE else 31
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether products of accumulators and multipliers stay below 2**52 units."""
+        return self.limit < 2.0 ** (52 - self._unit_bits)
+
+    @property
+    def _is_one_sided(self) -> bool:
+        """Whether everything below zero is clamped, so that the rounding of negative numbers does not matter."""
+        return self.low >= self.zero_point and self.rounding is not Rounding.FLOAT
+
+    def _is_fine(self, dtype: np.dtype[Any]) -> bool:
+        """Whether float64 holds, to the unit, all numbers up to four times the output's range."""
+        return bool(8 * dtype.itemsize + 2 + self._unit_bits - self.multipliers[1].min() <= 53)
+
+    def _repeated(self, what: str, joined: int, dtype: np.dtype[Any] = _FLOAT64) -> Array:
+        """A value per channel, repeated for as many rows as are joined."""
+        key = what, joined, dtype.char
+        if key not in self._tiled:
+            if what == "factor":
+                values = self.factors
+            elif what == "offset":
+                values = self.offsets
+            elif what == "nudge":
+                values = self.nudges
+            else:
+                values = self.nudges + 0.5
+                values = values if what == "threshold" else values + self.offsets * self.factors
+            self._tiled[key] = repeated(values.astype(dtype), joined)
+        return self._tiled[key]
+
+    def _nudge_calls(self, total: Array, u: Array, spare: Array, joined: int) -> list[Call]:
+        """Move each number away from zero by its channel's nudge; `total` tells its sign, and is not needed after it."""
+        if total is u:
+            return [
+                (np.multiply, (u, np.float64(2.0**70), spare)),
+                (clip, (spare, np.float64(-1), np.float64(1), spare)),
+                (np.multiply, (spare, self._repeated("nudge", joined), spare)),
+                (np.add, (u, spare, u)),
+            ]
+        return [
+            (clip, (total, np.float32(-1), np.float32(1), total)),
+            (np.multiply, (total, self._repeated("nudge", joined, total.dtype), total)),
+            (np.copyto, (spare, total)),
+            (np.add, (u, spare, u)),
+        ]
+
+    def _store_above_zero(self, u: Array, unsigned: Array) -> list[Call]:
+        """Clamp at or above zero, where converting cuts off the fraction, and add the zero point to the integers."""
+        low, high = np.float64(self.low - self.zero_point), np.float64(max(self.high, self.low) - self.zero_point)
+        program: list[Call] = [(clip, (u, low, high, u)), (convert, (unsigned, u))]
+        if self.zero_point:
+            step = np.array(self.zero_point % (1 << (8 * unsigned.itemsize)), unsigned.dtype)
+            program.append((np.add, (unsigned, step, unsigned)))
+        return program
+
+    def _store(self, u: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
+        """Add the zero point so that all is positive, clamp, and convert."""
+        lowest = 0 if dtype.kind == "u" else -(1 << (8 * dtype.itemsize - 1))
+        whole = self.zero_point - lowest
+        if self.rounding is Rounding.FLOAT:
+            program: list[Call] = [(np.add, (u, np.float64(whole), u))]
+        elif self._is_fine(dtype):
+            program = [(np.add, (u, np.float64(0.5 + whole), u))]
+        else:
+            program = [(np.add, (u, np.float64(0.5), u)), (np.floor, (u, u)), (np.add, (u, np.float64(whole), u))]
+        program += [(clip, (u, np.float64(self.low - lowest), np.float64(self.high - lowest), u)), (convert, (unsigned, u))]
+        if lowest:
+            program.append((np.bitwise_xor, (unsigned, unsigned.dtype.type(-lowest), unsigned)))
+        return program
+
+    def _exactly(self, accumulators: Array, output: Array) -> None:
+        multipliers, shifts = quantize_multipliers(self.scales)
+        total = accumulators.astype(np.int64) + self.offsets
+        if self.rounding is Rounding.DOUBLE:
+            # An int32 accumulator wraps around.
+            scaled = multiply_by_quantized_multiplier(total.astype(np.int32), multipliers, shifts).astype(np.int64)
+        elif self.rounding is Rounding.WIDE:
+            scaled = multiply_by_quantized_multiplier_int64(total, multipliers, shifts).astype(np.int64)
+        else:
+            product = total * np.asarray(self.scales, np.float64)
+            scaled = np.trunc(product + np.copysign(math.nextafter(0.5, 0), product)).astype(np.int64)
+        np.copyto(output, np.clip(scaled + self.zero_point, self.low, self.high), casting="unsafe")
+
+
+def _away_from_zero(u: Array, spare: Array) -> list[Call]:
+    """Round halves away from zero; with the float below 0.5 a number just below a half is not carried over it."""
+    half = np.float64(math.nextafter(0.5, 0))
+    return [
+        (np.multiply, (u, np.float64(2.0**70), spare)),
+        (clip, (spare, -half, half, spare)),
+        (np.add, (u, spare, u)),
+        (np.trunc, (u, u)),
+    ]

@@ -1,0 +1,89 @@
+"""int16 LOGISTIC and TANH: straight lines between 256 samples of the logistic function, which serves both.
+
+Numerics: tflite/kernels/internal/reference/integer_ops/logistic.h, tanh.h and internal/common.h (the table).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Tensor, ensure
+from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
+
+__all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
+
+Int64s = NDArray[np.int64]
+
+
+class InputScaling(NamedTuple):
+    """What takes an int16 input to steps of 1 / (3 * 2**12): a multiplier and a rounding right shift."""
+
+    multiplier: int
+    shift: int
+
+
+@functools.cache
+def _samples() -> Int64s:
+    """The logistic function at i / 24, in 1 / 65536ths, less half the error that a line makes in its middle."""
+
+    def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(65536 / (1 + np.exp(-x / 24)))
+
+    at = np.arange(256.0)
+    error = (logistic(at) + logistic(at + 1)) / 2 - logistic(at + 0.5)
+    samples = np.floor(logistic(at) - error / 2 + 0.5).astype(np.int64)
+    samples[-1] = 65535  # the limit, as all larger values give
+    return samples
+
+
+def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> InputScaling:
+    """The scaling of an op whose input may be finer than 2**-12 by a power of two, one of `shifts`, or have any scale.
+
+    Raises:
+        EnsureError: the output's scale is not 2**-15, or the input's is out of range.
+    """
+    ensure(power_of_two_exponent(output.scale) == -15, f"{output} has scale {output.scale:g}; it must be 1/32768.")
+    exponent = power_of_two_exponent(source.scale)
+    if exponent is not None and exponent + 12 in shifts:
+        return InputScaling(3 << (exponent + 12), 0)
+    multiplier, shift = source.scale * 4096.0 * 3.0, 0
+    while multiplier <= 32767.0 / 2.0 and shift <= 30:
+        shift += 1
+        multiplier *= 2.0
+    ensure(1 <= multiplier < 2.0**31, f"{source} has scale {source.scale:g}, out of the range that this op works in.")
+    return InputScaling(int(multiplier), shift)
+
+
+def _scaled(values: Int64s, scaling: InputScaling) -> Int64s:
+    rounding = (1 << scaling.shift) >> 1
+    return (values * scaling.multiplier + rounding).astype(np.int32).astype(np.int64) >> scaling.shift
+
+
+def _line(magnitude: Int64s, bits: int) -> Int64s:
+    """The logistic function of a magnitude, with `bits` bits between two samples; 16 + bits bits in all."""
+    index = magnitude >> bits
+    samples = _samples()
+    below = samples[np.minimum(index, 254)]
+    above = samples[np.minimum(index, 254) + 1]
+    line: Int64s = (below << bits) + (magnitude & ((1 << bits) - 1)) * (above - below)
+    return line
+
+
+def logistic_int16(values: Int64s, scaling: InputScaling) -> Int64s:
+    """LOGISTIC of int16 values."""
+    x = _scaled(values, scaling)
+    magnitude = np.abs(x)
+    result = np.where(magnitude >> 9 >= 255, 0x7FFF << 10, _line(magnitude, 9))
+    return np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1) >> 10
+
+
+def tanh_int16(values: Int64s, scaling: InputScaling) -> Int64s:
+    """TANH of int16 values: 2 * logistic(2x) - 1."""
+    x = _scaled(values, scaling)
+    magnitude = np.abs(x)
+    result = np.where(magnitude >> 8 >= 255, 0xFFFF << 8, _line(magnitude, 8))
+    return np.where(x >= 0, result - (1 << 23) + (1 << 7), -result + (1 << 23) + (1 << 7) - 1) >> 8

@@ -1,0 +1,1 @@
+"""Calls of other subgraphs, state that outlives a run, and random numbers."""

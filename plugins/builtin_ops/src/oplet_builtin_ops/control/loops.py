@@ -1,0 +1,202 @@
+"""Loops: run a body subgraph while a condition subgraph says so.
+
+Shapes: tflite/kernels/while.cc. The loop variables are copied from the body's outputs to its inputs, all at once: a body
+may hand an input on as another output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import repeat
+
+import numpy as np
+
+from oplet import Callee, Context, Node, Tensor, TensorType, ensure
+from oplet.errors import LimitError
+from oplet_builtin_ops.control.calls import Array, copies, prepare_callee, set_inputs
+
+__all__ = ["bind_loop", "prepare_loop"]
+
+
+class _Loop:
+    """What a loop's prepare hands to its bind."""
+
+    def __init__(self, context: Context, node: Node, condition: Callee, body: Callee, dynamic: bool) -> None:
+        self.context = context
+        self.node = node
+        self.condition = condition
+        self.body = body
+        self.dynamic = dynamic
+        self.limit = context.max_while_iterations
+        #: The loop variables that the body changes.
+        self.changing = [i for i, (a, b) in enumerate(zip(body.inputs, body.outputs)) if a is not b]
+        #: Those of them that are another variable's tensor, which is overwritten while the next inputs are copied.
+        self.handed_on = {i for i in self.changing if any(body.outputs[i] is tensor for tensor in body.inputs)}
+
+    @cached_property
+    def is_endless(self) -> bool:
+        """Whether the condition stays the same however often the body runs."""
+        return self.condition.is_pure and not any(self.condition.reads(i) for i in self.changing)
+
+    def restart(self) -> None:
+        self.condition.restart()
+        self.body.restart()
+
+    def endless(self) -> LimitError:
+        return LimitError(
+            f"The loop never ends: its condition, {self.condition}, is true and depends on nothing that its body, {self.body}, changes."
+        )
+
+    def too_long(self) -> LimitError:
+        return LimitError(
+            f"The loop of condition {self.condition} and body {self.body} did not end after {self.limit} iterations, "
+            "which is the limit (max_while_iterations)."
+        )
+
+
+def prepare_loop(context: Context, node: Node, condition_index: int, body_index: int) -> None:
+    """Check and prepare a loop node."""
+    count = len(node.inputs)
+    ensure(len(node.outputs) == count, f"a loop of {count} inputs has as many outputs, this node has {len(node.outputs)}.")
+    condition = prepare_callee(context, condition_index, "condition", node.inputs, 1)
+    _check_condition(condition)
+    ensure(condition_index != body_index, f"the condition and the body are both {condition}.")
+    body = prepare_callee(context, body_index, "body", node.inputs, count)
+    for position, (given, output) in enumerate(zip(body.outputs, node.outputs)):
+        wanted = node.inputs[position].type
+        ensure(
+            given.type is wanted and output.type is wanted,
+            f"loop variable {position} is of type {wanted.name}; the body {body} gives {given.type.name} and the node's output "
+            f"is {output.type.name}.",
+        )
+    dynamic = body.is_dynamic or not all(map(_same_shape, body.inputs, body.outputs))
+    for output, given in zip(node.outputs, body.outputs):
+        if dynamic:
+            context.set_dynamic(output)
+        else:
+            context.resize_tensor(output, given.shape)
+    node.prepared = _Loop(context, node, condition, body, dynamic)
+
+
+def _same_shape(a: Tensor, b: Tensor) -> bool:
+    """Whether a loop variable keeps its shape; a scalar and a vector of one element count as the same."""
+    return a.shape == b.shape or (a.size == b.size == 1 and a.ndim + b.ndim == 1)
+
+
+def _check_condition(condition: Callee) -> None:
+    output = condition.outputs[0]
+    ensure(output.type is TensorType.BOOL, f"the condition {condition} gives {output}; it must be of type BOOL.")
+    if not condition.is_dynamic:
+        _check_scalar(condition)
+
+
+def _check_scalar(condition: Callee) -> None:
+    output = condition.outputs[0]
+    ensure(output.shape in ((), (1,)), f"the condition {condition} gives the shape {list(output.shape)}; it must be one value.")
+
+
+def bind_loop(context: Context, node: Node) -> Callable[[], None]:
+    """The thunk of a loop node."""
+    loop: _Loop = node.prepared
+    return _Growing(loop) if loop.dynamic else _Steady(loop)
+
+
+class _Steady:
+    """A loop whose variables keep their shapes: everything is bound once, an iteration runs and copies.
+
+    The body's inputs hold the loop variables between iterations.
+    """
+
+    def __init__(self, loop: _Loop) -> None:
+        self._loop = loop
+        self._bind()
+
+    def _bind(self) -> None:
+        loop, condition, body = self._loop, self._loop.condition, self._loop.body
+        node = loop.node
+        for callee in (condition, body):
+            set_inputs(callee, node.inputs)
+            callee.prepare()
+        self._generations = condition.generation, body.generation
+        read = [i for i in range(len(body.inputs)) if condition.reads(i)]
+        self._start = copies([condition.inputs[i] for i in read], [node.inputs[i] for i in read])
+        self._start += copies(body.inputs, node.inputs)
+        changed = [i for i in read if i in loop.changing]
+        self._step = copies([condition.inputs[i] for i in changed], [body.outputs[i] for i in changed])
+        held = {i: np.empty_like(body.inputs[i].data) for i in loop.handed_on}
+        self._step += [(array, body.outputs[i].data.reshape(array.shape)) for i, array in held.items()]
+        self._step += [
+            (body.inputs[i].data, held[i] if i in held else body.outputs[i].data.reshape(body.inputs[i].shape))
+            for i in loop.changing
+        ]
+        self._finish = copies(node.outputs, body.inputs)
+        self._run_condition = condition.bind()
+        self._run_body = body.bind()
+        self._flag = None if condition.is_dynamic else condition.outputs[0].data.reshape(-1)
+        self._endless = loop.is_endless
+
+    def __call__(self) -> None:
+        loop = self._loop
+        if (loop.condition.generation, loop.body.generation) != self._generations:
+            self._bind()
+        loop.restart()
+        run_condition, run_body, step, flag = self._run_condition, self._run_body, self._step, self._flag
+        for target, source in self._start:
+            target[...] = source
+        for _ in repeat(None, loop.limit):
+            run_condition()
+            if flag is None:
+                _check_scalar(loop.condition)
+                if not loop.condition.outputs[0].data.item():
+                    break
+            elif not flag[0]:
+                break
+            if self._endless:
+                raise loop.endless()
+            run_body()
+            for target, source in step:
+                target[...] = source
+        else:
+            raise loop.too_long()
+        for target, source in self._finish:
+            target[...] = source
+
+
+class _Growing:
+    """A loop whose variables may change their shapes; what an iteration needs is prepared when a shape changed."""
+
+    def __init__(self, loop: _Loop) -> None:
+        self._loop = loop
+
+    def __call__(self) -> None:
+        loop = self._loop
+        body = loop.body
+        loop.restart()
+        values = [tensor.data for tensor in loop.node.inputs]
+        for _ in repeat(None, loop.limit):
+            self._run(loop.condition, values)
+            _check_scalar(loop.condition)
+            if not loop.condition.outputs[0].data.item():
+                break
+            if loop.is_endless:
+                raise loop.endless()
+            self._run(body, values)
+            values = [
+                output.data.copy() if position in loop.handed_on else output.data for position, output in enumerate(body.outputs)
+            ]
+        else:
+            raise loop.too_long()
+        for output, value in zip(loop.node.outputs, values):
+            loop.context.resize_tensor(output, value.shape)
+            np.copyto(output.data, value)
+
+    def _run(self, callee: Callee, values: list[Array]) -> None:
+        for position, (value, tensor) in enumerate(zip(values, self._loop.node.inputs)):
+            callee.set_input(position, value.shape, tensor.type)
+        callee.prepare()
+        for position, value in enumerate(values):
+            target = callee.inputs[position].data
+            if callee.reads(position) and target is not value:
+                np.copyto(target, value)
+        callee.bind()()

@@ -1,0 +1,86 @@
+"""Nodes that draw random numbers: their seeds, shapes and streams.
+
+A node's stream starts anew when it is prepared or when its subgraph is called, and otherwise goes on from invoke to invoke,
+as in tflite/kernels/random_ops.cc. Without seeds it starts where the operating system's entropy says.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.options import RandomOptions
+from oplet_builtin_ops.control.philox import PhiloxRandom, Words
+from oplet_builtin_ops.shaping.shapes import ensure_operands, read_ints
+
+__all__ = ["SHAPES", "Stream", "bind_random", "prepare_random"]
+
+#: What may hold the shape of the numbers to draw.
+SHAPES = (TensorType.INT32,)
+
+
+def _as_int32(seed: int) -> int:
+    """LiteRT keeps the low half of a seed, with its sign."""
+    return (seed + 2**31) % 2**32 - 2**31
+
+
+class Stream:
+    """A node's random numbers."""
+
+    def __init__(self, context: Context, node: Node) -> None:
+        self._context = context
+        self._options = node.options(RandomOptions)
+        self._start()
+
+    def _start(self) -> None:
+        self._restarts = self._context.restarts
+        seed, seed2 = (_as_int32(seed) for seed in (self._options.seed, self._options.seed2))
+        if seed == 0 and seed2 == 0:
+            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+        self._generator = PhiloxRandom(seed, seed2)
+
+    def generator(self) -> PhiloxRandom:
+        """The generator, where the last invoke left it."""
+        if self._restarts != self._context.restarts:
+            self._start()
+        return self._generator
+
+
+def prepare_random(context: Context, node: Node) -> None:
+    """Prepare a node whose only input is the shape of its output."""
+    ensure_operands(node, 1)
+    shape, output = node.inputs[0], node.outputs[0]
+    ensure_type(shape, *SHAPES)
+    ensure(shape.ndim == 1, f"{shape} is the output's shape; it must be a vector.")
+    ensure_type(output, TensorType.FLOAT32)
+    node.prepared = Stream(context, node)
+    if shape.is_constant:
+        context.resize_tensor(output, _shape(shape))
+    else:
+        context.set_dynamic(output)
+
+
+def _shape(tensor: Tensor) -> list[int]:
+    shape = read_ints(tensor)
+    ensure(all(dim >= 0 for dim in shape), f"{tensor} holds {shape}; a dimension must not be negative.")
+    return shape
+
+
+def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
+    """The thunk fills the output; what is left of the last block of four is not used."""
+    stream: Stream = node.prepared
+    shape, output = node.inputs[0], node.outputs[0]
+    dynamic = output.is_dynamic
+
+    def run() -> None:
+        if dynamic:
+            context.resize_tensor(output, _shape(shape))
+        data = output.data
+        np.copyto(data, convert(stream.generator().words(-(-data.size // 4)))[: data.size].reshape(data.shape))
+
+    return run

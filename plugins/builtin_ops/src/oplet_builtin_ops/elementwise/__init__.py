@@ -1,0 +1,1 @@
+"""What operators that work value by value share."""

@@ -1,0 +1,109 @@
+"""What the activation ops share: checks, clamps, and tables for quantized types.
+
+Numerics: tflite/kernels/activations.cc
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.arithmetic.fixed_point import (
+    clip,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    quantized_range,
+)
+from oplet_builtin_ops.arithmetic.lookup import LookupRule, lookup, lookup_table
+from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
+
+__all__ = ["bind_lookup", "clamp_registration", "prepare_lookup", "prepare_unary", "scale_ratio", "scaled"]
+
+_FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
+
+
+def prepare_unary(context: Context, node: Node, *types: TensorType) -> tuple[Tensor, Tensor]:
+    """Check a node of one input and one output of the same type and shape; quantized ones must have a scale."""
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, *types)
+    ensure_same_type(source, output)
+    if source.type not in _FLOATS:
+        ensure_quantized(source, output)
+    if source.type == TensorType.INT16:
+        ensure_zero_point_is_zero(source, output)
+    context.resize_tensor(output, source.shape)
+    return source, output
+
+
+def scale_ratio(source: Tensor, output: Tensor, factor: float = 1.0) -> float:
+    """source.scale * factor / output.scale in single precision, as LiteRT's activations compute it."""
+    with np.errstate(all="ignore"):
+        return float(np.float32(source.scale) * np.float32(factor) / np.float32(output.scale))
+
+
+def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
+    """values * ratio in fixed point; 0 if the ratio is beyond floats, which is what LiteRT's conversion makes of it."""
+    if not math.isfinite(ratio):
+        return np.zeros(values.shape, np.int64)
+    return multiply_by_quantized_multiplier(values.astype(np.int32), *quantize_multiplier(ratio)).astype(np.int64)
+
+
+def prepare_lookup(node: Node, rule: LookupRule) -> None:
+    """Make the table of a quantized op of one input, once in the node's life."""
+    source, output = node.inputs[0], node.outputs[0]
+    node.prepared = node.cached(f"table of {source.type.name}", lambda: lookup_table(source.type, output.type, rule))
+
+
+def bind_lookup(node: Node) -> Thunk:
+    """The thunk of a node whose `prepare` left a table in `node.prepared`."""
+    return lookup(node.prepared, node.inputs[0].data, node.outputs[0].data)
+
+
+def _quantized_bound(bound: float, output: Tensor) -> int:
+    with np.errstate(all="ignore"):
+        steps = float(np.float32(bound) / np.float32(output.scale))
+    ensure(abs(steps) < 2.0**31, f"{output} has scale {output.scale:g}, in which {bound:g} is beyond int32.")
+    return output.zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
+
+
+def clamp_registration(low: float, high: float, *quantized: TensorType) -> Registration:
+    """The registration of RELU and its kin: values below `low` and above `high` become them.
+
+    Args:
+        high: may be infinite.
+        quantized: the integer types that the op takes besides float32; they are also rescaled to the output.
+    """
+    types = (TensorType.FLOAT32, *quantized)
+    lowest, highest = np.array(low, np.float32), np.array(high, np.float32)
+
+    def prepare(context: Context, node: Node) -> None:
+        source, output = prepare_unary(context, node, *types)
+        if source.type == TensorType.FLOAT32:
+            return
+        least, most = quantized_range(output.type)
+        bottom = max(least, _quantized_bound(low, output))
+        top = most if math.isinf(high) else min(most, _quantized_bound(high, output))
+        ratio = scale_ratio(source, output)
+
+        def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.clip(scaled(values - source.zero_point, ratio) + output.zero_point, bottom, top)
+
+        prepare_lookup(node, rule)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        source, output = node.inputs[0].data, node.outputs[0].data
+        if node.inputs[0].type != TensorType.FLOAT32:
+            return bind_lookup(node)
+
+        def run() -> None:
+            clip(source, lowest, highest, output)
+
+        return run
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)

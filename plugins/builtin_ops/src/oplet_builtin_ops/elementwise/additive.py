@@ -1,0 +1,197 @@
+"""ADD and SUB, which differ in a sign. Numerics: tflite/kernels/add.cc, sub.cc, internal/reference/add.h, sub.h."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.enums import ActivationFunctionType
+from oplet.schema.options import AddOptions, SubOptions
+from oplet_builtin_ops.arithmetic.fixed_point import (
+    activation_range,
+    clip,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
+from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
+from oplet_builtin_ops.elementwise import binary_arithmetic as binary
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = ["additive_registration"]
+
+EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
+
+
+class _Share(NamedTuple):
+    """What one input brings to the sum: (value - zero_point) * 2**left_shift, scaled down to the larger input scale's."""
+
+    zero_point: int
+    left_shift: int
+    multiplier: int
+    shift: int
+
+    def of(self, values: Array) -> NDArray[np.int32]:
+        shifted = (values.astype(np.int64) - self.zero_point) << self.left_shift
+        return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
+
+
+class _General(NamedTuple):
+    """Inputs and output of any scale."""
+
+    shares: tuple[_Share, _Share]
+    multiplier: int
+    shift: int
+    zero_point: int
+    bounds: tuple[int, int]
+
+
+class _PowersOfTwo(NamedTuple):
+    """int16 with scales that are powers of two: one input is shifted right, and nothing is rescaled."""
+
+    shifts: tuple[int, int]
+    bounds: tuple[int, int]
+
+
+def additive_registration(
+    ufunc: np.ufunc, options: type[AddOptions] | type[SubOptions], plain: tuple[TensorType, ...], plain_int16: bool
+) -> Registration:
+    """The registration of ADD or SUB.
+
+    Args:
+        ufunc: np.add or np.subtract.
+        plain: the types that are computed as they are.
+        plain_int16: whether int16 need not be quantized.
+    """
+    types = (*plain, *EIGHT_BITS, TensorType.INT16)
+
+    def prepare(context: Context, node: Node) -> None:
+        a, b, output = binary.prepare_binary(context, node)
+        ensure_type(a, *types)
+        context.set_type(output, a.type)
+        chosen = node.options(options)
+        activation = chosen.fused_activation_function
+        node.prepared = activation
+        if a.type in plain:
+            return
+        if a.type == TensorType.INT16 and plain_int16 and not binary.is_quantized(a) and not binary.is_quantized(output):
+            return
+        ensure_quantized(a, b, output)
+        if a.type in EIGHT_BITS:
+            node.prepared = _general(a, b, output, activation, 20)
+            binary.add_pair_scratch(context, node)
+            return
+        ensure_zero_point_is_zero(a, b, output)
+        exponents = [power_of_two_exponent(tensor.scale) for tensor in (a, b, output)]
+        if chosen.pot_scale_int16 and None not in exponents:
+            node.prepared = plan = _powers_of_two(exponents, output, activation)
+            context.add_temporary(node, output.shape, TensorType.INT32)
+            for _ in ("shifted", "signs"):
+                context.add_temporary(node, a.shape if plan.shifts[0] else b.shape, TensorType.INT32)
+            return
+        node.prepared = _general(a, b, output, activation, 15)
+        for _ in ("wide", "scratch"):
+            context.add_temporary(node, output.shape, TensorType.INT64)
+        for tensor in (a, b):
+            if not tensor.is_constant:
+                context.add_temporary(node, tensor.shape, TensorType.INT32)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        plan = node.prepared
+        if isinstance(plan, _PowersOfTwo):
+            return _bind_powers_of_two(ufunc, node, plan)
+        if not isinstance(plan, _General):
+            return binary.bind_elementwise(ufunc, node, plan)
+        if node.inputs[0].type == TensorType.INT16:
+            return _bind_int16(ufunc, node, plan)
+
+        def rule(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+            total = ufunc(plan.shares[0].of(a), plan.shares[1].of(b))
+            scaled = multiply_by_quantized_multiplier(total, plan.multiplier, plan.shift).astype(np.int64)
+            return np.clip(scaled + plan.zero_point, *plan.bounds)
+
+        return binary.bind_pairs(node, rule)
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+
+
+def _general(a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int) -> _General:
+    twice_larger = 2 * max(a.scale, b.scale)
+    factor = twice_larger / (float(1 << left_shift) * output.scale)
+    ensure(
+        0 < factor < 1,
+        f"{output} has scale {output.scale:g}, too fine for inputs of scales {a.scale:g} and {b.scale:g}: their ratio "
+        f"leaves the fixed-point range (factor {factor:g}).",
+    )
+    shares = [_Share(tensor.zero_point, left_shift, *quantize_multiplier(tensor.scale / twice_larger)) for tensor in (a, b)]
+    bounds = activation_range(activation, output.type, output.scale, output.zero_point)
+    return _General((shares[0], shares[1]), *quantize_multiplier(factor), output.zero_point, bounds)
+
+
+def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationFunctionType) -> _PowersOfTwo:
+    shifts = exponents[2] - exponents[0], exponents[2] - exponents[1]
+    ensure(
+        min(shifts) == 0,
+        f"with scales that are powers of two, one input must have the output's scale and the other a finer one; "
+        f"they are 2**{exponents[0]} and 2**{exponents[1]}, the output's is 2**{exponents[2]}.",
+    )
+    return _PowersOfTwo(shifts, activation_range(activation, output.type, output.scale, 0))
+
+
+@functools.lru_cache(maxsize=16)
+def _share_table(share: _Share) -> NDArray[np.int32]:
+    """An int16 input's share for each of its values; the input with the larger scale has the same one in every node."""
+    return share.of(every_value(TensorType.INT16))
+
+
+def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
+    output = node.outputs[0].data
+    wide, scratch, *temporaries = (temporary.data for temporary in node.temporaries)
+    parts, steps = [], []
+    for position, (tensor, share) in enumerate(zip(node.inputs, plan.shares)):
+        if tensor.is_constant:
+            parts.append(node.cached(f"share {position}", functools.partial(share.of, tensor.data)))
+        else:
+            parts.append(temporaries.pop(0))
+            steps.append(lookup(_share_table(share), tensor.data, parts[-1]))
+    a, b = parts
+    # The sum lies in memory that the rescaler needs only after it has read it.
+    total = scratch.reshape(-1).view(np.int32)[: output.size]
+    summed = total.reshape(output.shape)
+    bounds = plan.bounds
+    finish = rescaler(
+        total, wide.reshape(-1), scratch.reshape(-1), plan.multiplier, plan.shift, plan.zero_point, bounds, output.reshape(-1)
+    )
+
+    def run() -> None:
+        for step in steps:
+            step()
+        ufunc(a, b, summed)
+        finish()
+
+    return run
+
+
+def _bind_powers_of_two(ufunc: np.ufunc, node: Node, plan: _PowersOfTwo) -> Thunk:
+    a, b = (tensor.data for tensor in node.inputs)
+    output = node.outputs[0].data
+    total, shifted, signs = (temporary.data for temporary in node.temporaries)
+    exponent = max(plan.shifts)
+    low, high = (np.array(bound, np.int32) for bound in plan.bounds)
+    source = a if plan.shifts[0] else b
+    shift = rounding_shift(shifted, signs, exponent)
+    first, second = (shifted, b) if plan.shifts[0] else (a, shifted)
+
+    def run() -> None:
+        shifted[...] = source
+        shift()
+        ufunc(first, second, total)
+        clip(total, low, high, total)
+        output[...] = total
+
+    return run

@@ -1,0 +1,157 @@
+"""What ADD, SUB and MUL share: broadcasting, fused activations, and tables of all pairs of 8-bit values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, TensorType, ensure
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fixed_point import clip
+from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
+from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
+
+__all__ = [
+    "PairRule",
+    "add_pair_scratch",
+    "bind_elementwise",
+    "bind_pairs",
+    "broadcast_shape",
+    "is_quantized",
+    "long_rows",
+    "prepare_binary",
+]
+
+#: The values that a quantized op gives for the values of its two inputs, which broadcast; all int64.
+PairRule = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+
+#: A row of this many elements hides what a loop costs to start; rows beyond the longest would waste memory.
+_LONG: Final = 1024
+_LONGEST: Final = 1 << 16
+
+_EIGHT: Final = np.array([8], np.uint16)
+_CLAMPS: Final = {
+    ActivationFunctionType.RELU: (0, None),
+    ActivationFunctionType.RELU_N1_TO_1: (-1, 1),
+    ActivationFunctionType.RELU6: (0, 6),
+}
+
+
+def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
+    """The shape of an elementwise result: dimensions are equal, or one of them is 1 or missing.
+
+    Raises:
+        EnsureError: the shapes do not fit.
+    """
+    rank = max(a.ndim, b.ndim)
+    first, second = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
+    fit = all(m == n or 1 in (m, n) for m, n in zip(first, second))
+    ensure(fit, f"Given shapes, {list(a.shape)} and {list(b.shape)}, are not broadcastable: {a} with {b}.")
+    return tuple(n if m == 1 else m for m, n in zip(first, second))
+
+
+def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:
+    """Check a node of two inputs of one type, give the output its shape, and return the three tensors."""
+    ensure_operands(node, 2)
+    a, b = node.inputs
+    ensure(a.type == b.type, f"the inputs must have the same type: {a}, {b}.")
+    context.resize_tensor(node.outputs[0], broadcast_shape(a, b))
+    return a, b, node.outputs[0]
+
+
+def is_quantized(tensor: Tensor) -> bool:
+    """Whether a tensor has a scale, of whatever value."""
+    return tensor.quantization is not None and len(tensor.quantization.scales) > 0
+
+
+def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
+    """The three arrays of an elementwise op, as views that make its innermost loop long.
+
+    A small constant that broadcasts along leading dimensions (a bias, say) is written out to a longer row.
+    """
+    x, y, z = a.data, b.data, output.data
+    for small, large in ((b, a), (a, b)):
+        if small.is_constant and 1 < small.size < _LONG and large.shape == output.shape and output.size > small.size:
+            shape = (1,) * (output.ndim - small.ndim) + small.shape
+            axis = next(i for i, dim in enumerate(shape) if dim != 1)
+            while axis and math.prod(output.shape[axis:]) < _LONG:
+                axis -= 1
+            row = math.prod(output.shape[axis:])
+            if row > _LONGEST:
+                break
+            tiled = np.broadcast_to(small.data.reshape(shape[axis:]), output.shape[axis:]).reshape(1, row)
+            rows = large.data.reshape(-1, row)
+            z = z.reshape(-1, row)
+            return (rows, tiled, z) if small is b else (tiled, rows, z)
+    return x, y, z
+
+
+def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType) -> Thunk:
+    """A thunk that applies a ufunc and a fused activation to plain numbers; integers wrap around."""
+    a, b, output = long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
+    low, high = _CLAMPS.get(activation, (None, None))
+    if low is None:
+        return lambda: ufunc(a, b, output)
+    most: Any = np.inf if output.dtype.kind == "f" else np.iinfo(output.dtype).max
+    # In an unsigned type -1 wraps around, in LiteRT as well.
+    lowest = np.array(low).astype(output.dtype)
+    highest = np.array(most if high is None else high, output.dtype)
+
+    def run() -> None:
+        ufunc(a, b, output)
+        clip(output, lowest, highest, output)
+
+    return run
+
+
+def bind_pairs(node: Node, rule: PairRule) -> Thunk:
+    """A thunk for an op of two 8-bit inputs, by a table of the results of all pairs.
+
+    Args:
+        rule: the op in integers, with its results inside the output's range.
+    """
+    a, b = node.inputs
+    output = node.outputs[0]
+    a_values, b_values = every_value(a.type), every_value(b.type)
+    if b.is_constant and b.size == 1:
+        row = node.cached(f"row of {a.type.name}", lambda: rule(a_values, _widened(b)).astype(output.dtype))
+        return lookup(row, np.broadcast_to(a.data, output.shape), output.data)
+    if a.is_constant and a.size == 1:
+        row = node.cached(f"row of {a.type.name}", lambda: rule(_widened(a), b_values).astype(output.dtype))
+        return lookup(row, np.broadcast_to(b.data, output.shape), output.data)
+    table = node.cached(
+        f"table of {a.type.name}", lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1)
+    )
+    high, low = a.data.view(np.uint8), b.data.view(np.uint8)
+    index = node.temporaries[0].data
+    flat, target, take = index.reshape(-1), output.data.reshape(-1), table.take
+    if a.is_constant:
+        shifted = node.cached("shifted", lambda: high.astype(np.uint16) << 8)
+
+        def run_constant() -> None:
+            np.bitwise_or(shifted, low, index)
+            take(flat, None, target, "clip")
+
+        return run_constant
+
+    def run() -> None:
+        index[...] = high
+        np.left_shift(flat, _EIGHT, flat)
+        np.bitwise_or(index, low, index)
+        take(flat, None, target, "clip")
+
+    return run
+
+
+def add_pair_scratch(context: Context, node: Node) -> None:
+    """Ask, in `prepare`, for the scratch memory of `bind_pairs`."""
+    context.add_temporary(node, node.outputs[0].shape, TensorType.UINT16)
+
+
+def _widened(tensor: Tensor) -> NDArray[np.int64]:
+    values: Array = tensor.data.reshape(-1)
+    return values.astype(np.int64)

@@ -1,0 +1,115 @@
+"""What the six comparisons share: plain numbers, strings, and quantized values that are scaled first.
+
+Numerics: tflite/kernels/comparisons.cc, internal/reference/comparisons.h
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fixed_point import (
+    quantize_multiplier,
+    saturating_rounding_doubling_high_mul,
+    wrapping_divide_by_pot,
+)
+from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
+from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_elementwise, bind_pairs, is_quantized
+from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
+from oplet_builtin_ops.shaping.shapes import Thunk
+
+__all__ = ["comparison_registration"]
+
+Int64s = NDArray[np.int64]
+_EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
+#: Values are multiplied by 2**8 before they are scaled, so that small ones differ still.
+_LEFT_SHIFT = 8
+_DIFFERENCE = "compares 8-bit values of scale 1, on which LiteRT aborts"
+
+
+def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
+    """(values - zero_point) * scale * 2**8, rounded as LiteRT rounds it."""
+    steps = (values - tensor.zero_point) << _LEFT_SHIFT
+    if tensor.scale == 1:
+        # LiteRT aborts.
+        return steps
+    multiplier, shift = quantize_multiplier(tensor.scale)
+    high = saturating_rounding_doubling_high_mul(steps.astype(np.int32), multiplier)
+    # LiteRT's kernel is made for scales below 1. Larger ones make it shift by a negative amount, which leaves little more
+    # than the sign.
+    return wrapping_divide_by_pot(high, -shift).astype(np.int64)
+
+
+def comparison_registration(
+    ufunc: np.ufunc, *plain: TensorType, scaled_int16: bool = False, differences: str = ""
+) -> Registration:
+    """The registration of a comparison, which gives BOOL.
+
+    Args:
+        plain: the types that are compared as they are, besides those of all comparisons.
+        scaled_int16: whether quantized int16 values are scaled; else they are compared as they are, too.
+        differences: where else the op differs from LiteRT.
+    """
+    scaled = (*_EIGHT_BITS, TensorType.INT16) if scaled_int16 else _EIGHT_BITS
+    types = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT32, TensorType.INT64, TensorType.INT16, *_EIGHT_BITS, *plain)
+
+    def prepare(context: Context, node: Node) -> None:
+        a, b, _ = prepare_pairwise(context, node, *types, result=TensorType.BOOL)
+        node.prepared = a.type in scaled and (a.type != TensorType.INT16 or is_quantized(a))
+        if node.prepared:
+            ensure_quantized(a, b)
+            for tensor in (a, b):
+                ensure(tensor.scale < 2.0**31, f"{tensor} has scale {tensor.scale:g}, too large to compare by.")
+            node.prepared = not node.cached(f"order of {a.type.name}", lambda: _keeps_order(a, b))
+        if node.prepared and a.type == TensorType.INT16:
+            context.add_temporary(node, a.shape, TensorType.INT32)
+            context.add_temporary(node, b.shape, TensorType.INT32)
+        elif node.prepared:
+            add_pair_scratch(context, node)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        if not node.prepared:
+            return bind_elementwise(ufunc, node, ActivationFunctionType.NONE)
+        a, b = node.inputs
+        if a.type == TensorType.INT16:
+            return _bind_int16(ufunc, node)
+
+        def rule(x: Int64s, y: Int64s) -> Int64s:
+            result: Int64s = ufunc(_scaled(x, a), _scaled(y, b)).astype(np.int64)
+            return result
+
+        return bind_pairs(node, rule)
+
+    return Registration(
+        prepare=prepare, bind=bind, pure=True, types=types, differences="; ".join(filter(None, (_DIFFERENCE, differences)))
+    )
+
+
+def _keeps_order(a: Tensor, b: Tensor) -> bool:
+    """Whether values of both tensors compare as their scaled forms do: these grow with each step, from equal parameters."""
+    if (a.scale, a.zero_point) != (b.scale, b.zero_point):
+        return False
+    values = np.sort(every_value(a.type))
+    return bool((np.diff(_scaled(values, a)) > 0).all())
+
+
+def _bind_int16(ufunc: np.ufunc, node: Node) -> Thunk:
+    x, y = (temporary.data for temporary in node.temporaries)
+    output = node.outputs[0].data
+    first, second = (_bind_scaled(node, position, scaled) for position, scaled in enumerate((x, y)))
+
+    def run() -> None:
+        first()
+        second()
+        ufunc(x, y, output)
+
+    return run
+
+
+def _bind_scaled(node: Node, position: int, scaled: NDArray[np.int32]) -> Thunk:
+    tensor = node.inputs[position]
+    table = node.cached(f"scaled {position}", lambda: _scaled(every_value(tensor.type), tensor).astype(np.int32))
+    return lookup(table, tensor.data, scaled)

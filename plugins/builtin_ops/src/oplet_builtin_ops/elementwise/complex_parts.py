@@ -1,0 +1,33 @@
+"""What REAL, IMAG and COMPLEX_ABS share: from complex numbers to real ones of the same precision.
+
+Numerics: tflite/kernels/complex_support.cc
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet_builtin_ops.elementwise.elementwise import Elementwise
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+
+__all__ = ["complex_part_registration"]
+
+_PARTS: Final = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
+
+
+def complex_part_registration(compute: Elementwise) -> Registration:
+    """The registration of an op."""
+
+    def prepare(context: Context, node: Node) -> None:
+        ensure_operands(node, 1)
+        source, output = node.inputs[0], node.outputs[0]
+        ensure_type(source, *_PARTS)
+        ensure_type(output, _PARTS[source.type])
+        context.resize_tensor(output, source.shape)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        source, output = node.inputs[0].data, node.outputs[0].data
+        return lambda: compute(source, output)
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=tuple(_PARTS))

@@ -1,0 +1,148 @@
+"""What ops of one input share that work element by element: checks, plain functions, and tables for quantized types.
+
+Numerics: tflite/kernels/elementwise.cc, exp.cc, neg.cc, floor.cc, round.cc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interpolation_table, lookup, sampled_table
+from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.elementwise.binary_arithmetic import is_quantized
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+
+__all__ = [
+    "Elementwise",
+    "bind_table",
+    "elementwise_registration",
+    "ensure_nothing_below",
+    "function_table",
+    "prepare_elementwise",
+    "table_registration",
+    "uses_table",
+]
+
+#: Sets its second array to a function of the first, element by element.
+Elementwise = Callable[[Array, Array], Any]
+
+
+def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive: bool = False) -> tuple[Tensor, Tensor]:
+    """Check a node of one input and one output of the same type, and give the output the input's shape.
+
+    Args:
+        derive: give the output the input's type as well, whatever the model declares, as some of LiteRT's kernels do.
+    """
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, *types)
+    if derive:
+        context.set_type(output, source.type)
+    ensure_same_type(source, output)
+    context.resize_tensor(output, source.shape)
+    return source, output
+
+
+def elementwise_registration(compute: Elementwise, *types: TensorType, derive: bool = False) -> Registration:
+    """The registration of an op that is one function of plain numbers."""
+
+    def prepare(context: Context, node: Node) -> None:
+        prepare_elementwise(context, node, *types, derive=derive)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        source, output = node.inputs[0].data, node.outputs[0].data
+        return lambda: compute(source, output)
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+
+
+def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Array:
+    """The output of an 8-bit or int16 op for each value of its input, from a function of real numbers.
+
+    Args:
+        function: as in `lookup.sampled_table`.
+    """
+    parameters = source.scale, source.zero_point, output.scale, output.zero_point
+    if source.type != TensorType.INT16:
+        return sampled_table(source.type, function, *parameters)
+    lines = interpolation_table(function, *parameters)
+    return interpolate(lines, every_value(source.type)).astype(np.int16)
+
+
+def uses_table(source: Tensor, output: Tensor) -> bool:
+    """Whether ABS, LOG, SQRT or RSQRT works on quantized values, which then must have scales.
+
+    Raises:
+        EnsureError: they have none, or an int16 tensor has a zero point.
+    """
+    if source.type not in (TensorType.INT8, TensorType.INT16) or (source.type == TensorType.INT16 and not is_quantized(source)):
+        return False
+    ensure_quantized(source, output)
+    if source.type == TensorType.INT16:
+        ensure_zero_point_is_zero(source, output)
+    return True
+
+
+def table_registration(
+    compute: Elementwise,
+    table: Callable[[Tensor, Tensor], Array],
+    plain: Sequence[TensorType],
+    quantized: Sequence[TensorType],
+    *,
+    positive: bool = False,
+) -> Registration:
+    """The registration of an op that has a table for each quantized node.
+
+    Args:
+        compute: the op on plain numbers.
+        table: the outputs for each value of an input tensor, given that and the output.
+        plain: the types of plain numbers; int16 may be among them as well as quantized.
+        quantized: the types that have a table.
+        positive: whether the op is defined for values from the zero point on only.
+    """
+
+    types = tuple(dict.fromkeys((*plain, *quantized)))
+
+    def prepare(context: Context, node: Node) -> None:
+        source, output = prepare_elementwise(context, node, *types)
+        node.prepared = None
+        if uses_table(source, output):
+            node.prepared = node.cached(f"table of {source.type.name}", lambda: table(source, output))
+        else:
+            ensure(source.type in plain, f"{source} must be quantized; it has no scale.")
+
+    def bind(context: Context, node: Node) -> Thunk:
+        source, output = node.inputs[0].data, node.outputs[0].data
+        if node.prepared is None:
+            return lambda: compute(source, output)
+        run = bind_table(node)
+        return ensure_nothing_below(node.inputs[0], run) if positive else run
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+
+
+def bind_table(node: Node) -> Thunk:
+    """The thunk of a node whose `prepare` left a table in `node.prepared`."""
+    return lookup(node.prepared, node.inputs[0].data, node.outputs[0].data)
+
+
+def ensure_nothing_below(source: Tensor, run: Thunk) -> Thunk:
+    """A thunk that runs another unless a value of `source` is below its zero point."""
+    values, zero_point = source.data, source.zero_point
+    if not values.size:
+        return run
+
+    def check() -> None:
+        lowest = int(values.min())
+        ensure(
+            lowest >= zero_point, f"{source} holds {lowest}, below its zero point {zero_point}: negative numbers have no root."
+        )
+        run()
+
+    return check

@@ -1,0 +1,69 @@
+"""What ops of two inputs share that work element by element, broadcast and have no fused activation.
+
+Numerics: tflite/kernels/internal/reference/binary_function.h
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise, broadcast_shape, long_rows
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
+
+__all__ = ["bind_steps", "ensure_no_zeros", "pairwise_registration", "prepare_pairwise"]
+
+
+def prepare_pairwise(
+    context: Context, node: Node, *types: TensorType, result: TensorType | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Check a node of two inputs of one type, and give the output its shape and type, whatever the model declares.
+
+    Args:
+        result: the output's type; that of the inputs if None.
+    """
+    ensure_operands(node, 2)
+    a, b = node.inputs
+    ensure_type(a, *types)
+    ensure(a.type == b.type, f"the inputs must have the same type: {a}, {b}.")
+    output = node.outputs[0]
+    context.set_type(output, a.type if result is None else result)
+    context.resize_tensor(output, broadcast_shape(a, b))
+    return a, b, output
+
+
+def pairwise_registration(ufunc: np.ufunc, *types: TensorType, result: TensorType | None = None) -> Registration:
+    """The registration of an op that is one ufunc of plain numbers."""
+
+    def prepare(context: Context, node: Node) -> None:
+        prepare_pairwise(context, node, *types, result=result)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        return bind_elementwise(ufunc, node, ActivationFunctionType.NONE)
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+
+
+def bind_steps(node: Node, steps: Callable[[Array, Array, Array], Any]) -> Thunk:
+    """A thunk that calls `steps(a, b, output)`, with views that make the innermost loop long."""
+    a, b, output = long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
+    return lambda: steps(a, b, output)
+
+
+def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
+    """A thunk that runs another unless a divisor is zero.
+
+    Args:
+        zero: the value that means zero.
+    """
+    values = divisors.data
+
+    def check() -> None:
+        ensure(np.count_nonzero(values == zero) == 0, f"Division by 0: {divisors} holds {zero}.")
+        run()
+
+    return check

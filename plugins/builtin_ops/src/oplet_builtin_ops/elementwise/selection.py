@@ -1,0 +1,81 @@
+"""What SELECT and SELECT_V2 share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+
+__all__ = ["TYPES", "bind_selection", "keeps_declared_shape", "prepare_selection"]
+
+#: Any type of 1, 2, 4 or 8 bytes.
+TYPES: Final = (
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.BFLOAT16,
+    TensorType.FLOAT64,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.INT16,
+    TensorType.UINT16,
+    TensorType.INT32,
+    TensorType.UINT32,
+    TensorType.INT64,
+    TensorType.UINT64,
+    TensorType.BOOL,
+    TensorType.COMPLEX64,
+)
+
+_MASKS: Final = {1: TensorType.INT8, 2: TensorType.INT16, 4: TensorType.INT32, 8: TensorType.INT64}
+
+
+def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:
+    """Check the three inputs and give the output its type."""
+    ensure_operands(node, 3)
+    condition, x, y = node.inputs
+    ensure_type(condition, TensorType.BOOL)
+    ensure_type(x, *TYPES)
+    ensure(x.type == y.type, f"{x} and {y} must have the same type.")
+    context.set_type(node.outputs[0], x.type)
+    if not condition.is_constant:
+        context.add_temporary(node, condition.shape, _MASKS[x.dtype.itemsize])
+    return condition, x, y
+
+
+def keeps_declared_shape(node: Node) -> bool:
+    """Whether all tensors hold one value, so that the output keeps the rank that the model declares."""
+    return all(tensor.size == 1 for tensor in (*node.inputs, node.outputs[0]))
+
+
+def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
+    """The thunk of either op, from shapes that `prepare` has found to fit.
+
+    The bits in which x and y differ are kept where the condition holds: copying by a mask costs ten times as much.
+
+    Args:
+        slices: whether a condition of one dimension belongs to the first dimension of the others.
+    """
+    words = np.dtype(f"i{node.outputs[0].dtype.itemsize}")
+    x, y, output = (tensor.data.view(words) for tensor in (*node.inputs[1:], node.outputs[0]))
+    condition = node.inputs[0].data.view(np.int8)
+    constant = node.inputs[0].is_constant
+    # Any byte but 0 holds in a file.
+    mask = node.cached("mask", lambda: -(condition != 0).astype(words)) if constant else node.temporaries[0].data
+    if keeps_declared_shape(node):
+        x, y, bits = (array.reshape(output.shape) for array in (x, y, mask))
+    elif slices and condition.ndim == 1:
+        bits = mask.reshape(condition.shape + (1,) * (x.ndim - 1))
+    else:
+        bits = mask
+
+    def run() -> None:
+        if not constant:
+            np.negative(condition, mask, casting="same_kind")
+        np.bitwise_xor(x, y, output)
+        np.bitwise_and(output, bits, output)
+        np.bitwise_xor(output, y, output)
+
+    return run

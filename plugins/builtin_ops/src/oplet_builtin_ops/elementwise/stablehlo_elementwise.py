@@ -1,0 +1,84 @@
+"""The StableHLO operators that work value by value.
+
+The operands have one shape; nothing broadcasts. Numerics of those that LiteRT has: tflite/kernels/stablehlo_elementwise.h
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.stablehlo import INTEGERS, ensure_not_quantized
+
+__all__ = ["ARITHMETIC", "LOGIC", "binary", "ensure_same_shape", "in_single_precision", "litert_binary", "quietly", "unary"]
+
+#: The types for which LiteRT has ADD, MULTIPLY, MAXIMUM and MINIMUM, and those for which it has AND.
+ARITHMETIC = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64, *INTEGERS, TensorType.BOOL)
+LOGIC = (*INTEGERS, TensorType.BOOL)
+
+
+def quietly(function: Callable[..., Any], *arguments: Any) -> Thunk:
+    """The thunk of a call in which overflow, division by zero and invalid values are no news."""
+
+    def run() -> None:
+        with np.errstate(all="ignore"):
+            function(*arguments)
+
+    return run
+
+
+def ensure_same_shape(*tensors: Tensor) -> None:
+    """Refuse operands of different shapes."""
+    shapes = {tensor.shape for tensor in tensors}
+    ensure(len(shapes) == 1, f"the operands must have the same shape: {', '.join(map(repr, tensors))}.")
+
+
+def _elementwise(operands: int, function: Callable[..., Any], types: tuple[TensorType, ...], quantized: bool) -> Registration:
+    def prepare(context: Context, node: Node) -> None:
+        ensure_operands(node, operands)
+        output = node.outputs[0]
+        ensure_type(node.inputs[0], *types)
+        for tensor in (*node.inputs[1:], output):
+            ensure_same_type(tensor, node.inputs[0])
+        ensure_same_shape(*node.inputs)
+        if not quantized:
+            ensure_not_quantized(*node.inputs, output)
+        context.resize_tensor(output, node.inputs[0].shape)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        return quietly(function, *(tensor.data for tensor in node.inputs), node.outputs[0].data)
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+
+
+def unary(function: Callable[[Array, Array], Any], *types: TensorType) -> Registration:
+    """The registration of an op of one operand; `function` takes it and the array for the result."""
+    return _elementwise(1, function, types, False)
+
+
+def binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
+    """The registration of an op of two operands; `function` takes them and the array for the result."""
+    return _elementwise(2, function, types, False)
+
+
+def litert_binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
+    """As `binary`, for an op that LiteRT has: scales of its operands play no part, as there."""
+    return _elementwise(2, function, types, True)
+
+
+def in_single_precision(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], None]:
+    """A function of several steps, which half-precision operands take as float32 so that they are rounded once."""
+
+    def run(source: Array, target: Array) -> None:
+        if source.dtype.itemsize > 2:
+            function(source, target)
+        else:
+            wide = source.astype(np.float32)
+            function(wide, wide)
+            target[...] = wide
+
+    return run

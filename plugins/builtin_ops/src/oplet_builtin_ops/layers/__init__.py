@@ -1,0 +1,1 @@
+"""What operators with weights or windows share."""

@@ -1,0 +1,165 @@
+"""Convolution as matrix products: patches are gathered into strips, a strip at a time is multiplied and finished.
+
+A strip stays in the cache from the gathering to the last pass over its outputs. Windows that are consecutive pieces of the map
+(a 1x1 filter, or one as large as the map) are multiplied where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, TensorType
+from oplet_builtin_ops.layers.program import Call, convert
+from oplet_builtin_ops.layers.windows import Strip, Windows
+
+__all__ = ["Products", "filter_matrices", "plan_products", "strip_size"]
+
+Array = NDArray[Any]
+
+
+def strip_size(depth: int, filters: int, gathered: bool) -> int:
+    """How many windows to multiply at a time.
+
+    Outputs and gathered patches should stay in the second-level cache until bias and activation are applied, and OpenBLAS has a
+    faster kernel for products below a million multiply-adds; but large weights should not be read too often.
+    """
+    size = 65536 // max(filters, 1)
+    if gathered:
+        size = min(size, 196608 // max(depth, 1))
+    small = 1_000_000 // max(depth * filters, 1)
+    if small >= 96:
+        size = min(size, small)
+    return max(size, min(128, (1 << 24) // max(depth, 1)), 1)
+
+
+@dataclass(frozen=True)
+class Products:
+    """The matrix products of a convolution, as `prepare` lays them out for `bind`.
+
+    Attributes:
+        windows: over the input.
+        groups: of channels that are convolved apart.
+        filters: output channels.
+        strips: the work, a strip at a time.
+        padded: the input with its padding, None if it has none.
+        columns: the patches of a strip, None if they need no gathering.
+        accumulators: the products of a strip, None if they go straight to the output.
+    """
+
+    windows: Windows
+    groups: int
+    filters: int
+    strips: list[Strip]
+    padded: Tensor | None
+    columns: Tensor | None
+    accumulators: Tensor | None
+
+    @property
+    def longest(self) -> int:
+        """Windows in the largest strip."""
+        return max((strip.stop - strip.start for strip in self.strips), default=0)
+
+    @property
+    def depth(self) -> int:
+        """Products per output."""
+        w = self.windows
+        return w.height.filter * w.width.filter * (w.channels // self.groups)
+
+    def calls(
+        self, source: Array, pad: Any, matrices: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
+    ) -> list[Call]:
+        """The calls that compute everything.
+
+        Args:
+            source: the input.
+            pad: the value of its padding.
+            matrices: the weights, (groups, depth, filters of a group), of the type to compute in.
+            output: (windows, filters); where the products go if there are no accumulators.
+            finish: the calls that finish a strip, given its products.
+        """
+        program: list[Call] = []
+        if not self.strips:
+            return program
+        windows = self.windows
+        if self.padded is not None:
+            padded = self.padded.data
+            program += windows.border_calls(padded, pad)
+            program.append((np.copyto, (windows.interior(padded), source)))
+            source = padded
+        for strip in self.strips:
+            count = strip.stop - strip.start
+            block = output[strip.start : strip.stop]
+            if self.accumulators is not None:
+                block = self.accumulators.data.reshape(-1)[: count * self.filters].reshape(count, self.filters)
+            if self.columns is None:
+                rows = source.reshape(windows.count, self.depth)[strip.start : strip.stop]
+                program.append((np.matmul, (rows, matrices[0], block)))
+            else:
+                columns = self.columns.data.reshape(-1)[: count * self.depth * self.groups]
+                program += self._gather(source, strip, columns)
+                parts = columns.reshape(self.groups, count, self.depth)
+                width = self.filters // self.groups
+                for group in range(self.groups):
+                    target = block[:, group * width : (group + 1) * width]
+                    program.append((np.matmul, (parts[group], matrices[group], target)))
+            program += finish(strip, block)
+        return program
+
+    def _gather(self, source: Array, strip: Strip, columns: Array) -> list[Call]:
+        windows = self.windows
+        if windows.are_rows and self.groups == 1:
+            rows = source.reshape(-1)[strip.start * self.depth : strip.stop * self.depth]
+            return [(convert, (columns, rows))]
+        patches = windows.patches(source)[strip.where]
+        size = windows.channels // self.groups
+        target = columns.reshape(self.groups, *patches.shape[:-1], size)
+        if self.groups == 1:
+            return [(convert, (target[0], patches))]
+        return [(convert, (target[g], patches[..., g * size : (g + 1) * size])) for g in range(self.groups)]
+
+
+def plan_products(
+    context: Context,
+    node: Node,
+    windows: Windows,
+    filters: int,
+    *,
+    source: TensorType,
+    compute: TensorType,
+    groups: int = 1,
+    in_place: bool = False,
+    by_image: bool = False,
+) -> Products:
+    """Lay out the products of a convolution and ask for its scratch memory.
+
+    Args:
+        source: the type of the input.
+        compute: the float type to multiply in.
+        in_place: whether the output itself takes the products.
+        by_image: whether no strip may hold windows of two images.
+    """
+    depth = windows.height.filter * windows.width.filter * (windows.channels // groups)
+    gathered = source != compute or groups > 1 or not windows.are_rows
+    strips = windows.strips(strip_size(depth, filters // groups, gathered), by_image)
+    longest = max((strip.stop - strip.start for strip in strips), default=0)
+    return Products(
+        windows,
+        groups,
+        filters,
+        strips,
+        context.add_temporary(node, windows.padded_shape, source) if windows.is_padded and strips else None,
+        context.add_temporary(node, (longest, depth * groups), compute) if gathered else None,
+        None if in_place else context.add_temporary(node, (longest, filters), compute),
+    )
+
+
+def filter_matrices(weights: Array, groups: int) -> Array:
+    """Weights of shape (filters, ...) as one matrix per group, (groups, depth, filters of a group); a view."""
+    filters = weights.shape[0]
+    matrices: Array = weights.reshape(groups, filters // groups, -1).transpose(0, 2, 1)
+    return matrices

@@ -1,0 +1,123 @@
+"""Convolution over any number of axes as matrix products: patches are gathered and multiplied, some outputs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from oplet.schema.options import Conv3DOptions
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.windows import Axis, window_axis
+from oplet_builtin_ops.shaping.shapes import Array, Shape
+
+__all__ = ["Convolution", "window_axes_3d"]
+
+#: About as many gathered values as stay in the cache until they are multiplied.
+_GATHERED = 196608
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """Windows over maps of shape (batch, axes..., channels), each multiplied with all filters of its group.
+
+    Attributes:
+        batch: number of maps.
+        axes: the windows along each axis; their padding is part of the map already.
+        channels: of the map.
+        filters: output channels.
+        groups: of channels and filters that are convolved apart.
+    """
+
+    batch: int
+    axes: Sequence[Axis]
+    channels: int
+    filters: int
+    groups: int = 1
+
+    @property
+    def out(self) -> Shape:
+        """How many windows there are along each axis."""
+        return tuple(axis.out for axis in self.axes)
+
+    @property
+    def depth(self) -> int:
+        """Products per output."""
+        return prod(axis.filter for axis in self.axes) * (self.channels // self.groups)
+
+    @property
+    def columns_size(self) -> int:
+        """The scratch values that `calls` needs for gathered patches."""
+        return self._strip * prod(self.out[1:]) * self.depth
+
+    @property
+    def _strip(self) -> int:
+        """How many steps of windows along the first axis are multiplied at a time."""
+        step = prod(self.out[1:]) * self.depth
+        return max(1, min(self.out[0] if self.axes else 1, _GATHERED // max(1, step)))
+
+    def calls(
+        self, maps: Array, weights: Array, columns: Array, target: Array, finish: Callable[[Array], list[Call]]
+    ) -> list[Call]:
+        """The calls that convolve.
+
+        Args:
+            maps: with their padding.
+            weights: (taps along each axis..., channels of a group, filters).
+            columns: `columns_size` values of scratch of the type of the maps.
+            target: receives the result, (batch, out..., filters).
+            finish: the calls that follow on a block of results, (windows, filters).
+        """
+        if not target.size:
+            return []
+        if not self.depth:
+            return [(target.fill, (0,)), *finish(target.reshape(-1, self.filters))]
+        matrix = weights.reshape(self.depth, self.filters)
+        patches = self._patches(maps)
+        inner, width = self.channels // self.groups, self.filters // self.groups
+        # Windows of one value, side by side, are rows already.
+        in_place = self.groups == 1 and all(axis.filter == axis.stride == 1 for axis in self.axes)
+        program: list[Call] = []
+        for image in range(self.batch):
+            for start in range(0, self.out[0] if self.axes else 1, self._strip):
+                part = (image, slice(start, start + self._strip)) if self.axes else (image,)
+                block = target[part].reshape(-1, self.filters)
+                rows: Array = columns[: len(block) * self.depth].reshape(len(block), self.depth)
+                for group in range(self.groups):
+                    seen = patches[part][..., group * inner : (group + 1) * inner]
+                    if in_place:
+                        rows = seen.reshape(rows.shape)
+                    else:
+                        program.append((np.copyto, (rows.reshape(seen.shape), seen)))
+                    picked = slice(group * width, (group + 1) * width)
+                    program.append((np.matmul, (rows, matrix[:, picked], block[:, picked])))
+                program += finish(block)
+        return program
+
+    def _patches(self, maps: Array) -> Array:
+        """What each window sees, a view of shape (batch, out..., taps..., channels)."""
+        first, *middle, last = maps.strides
+        return as_strided(
+            maps,
+            (self.batch, *self.out, *(axis.filter for axis in self.axes), self.channels),
+            (
+                first,
+                *(stride * axis.stride for stride, axis in zip(middle, self.axes)),
+                *(stride * axis.dilation for stride, axis in zip(middle, self.axes)),
+                last,
+            ),
+            writeable=False,
+        )
+
+
+def window_axes_3d(options: Conv3DOptions, sizes: Sequence[int], taps: Sequence[int]) -> list[Axis]:
+    """The windows of a 3D convolution along depth, height and width."""
+    strides = options.stride_d, options.stride_h, options.stride_w
+    dilations = options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor
+    return [
+        window_axis(name, options.padding, size, tap, stride, dilation)
+        for name, size, tap, stride, dilation in zip(("depth", "height", "width"), sizes, taps, strides, dilations)
+    ]

@@ -1,0 +1,196 @@
+"""Depthwise convolution: every channel has a window of its own, so that there is nothing to multiply as matrices.
+
+`einsum` multiplies and adds in one pass over long inner loops: the taps of several neighbouring windows, all channels of which
+lie side by side in memory, are one vector, and the weights are repeated to match. Where windows step over columns, these
+are first sorted by their phase, so that neighbours are side by side again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, TensorType
+from oplet_builtin_ops.layers.program import Call, convert
+from oplet_builtin_ops.layers.windows import Strip, Windows, border_calls
+
+__all__ = ["Taps", "plan_taps"]
+
+Array = NDArray[Any]
+
+#: Values in an inner loop: long enough to hide its overhead, short enough for the first-level cache.
+_INNER = 1024
+#: With so many channels inner loops are long enough without joining windows.
+_MANY_CHANNELS = 256
+
+
+@dataclass(frozen=True)
+class Taps:
+    """A depthwise convolution, as `prepare` lays it out for `bind`.
+
+    Attributes:
+        windows: over the input, with as many channels as the output has.
+        multiplier: output channels of each input channel.
+        phases: how many sets of columns, sorted by their remainder, some tap reads; 1 if they are not sorted.
+        strips: the work, a strip at a time.
+        padded: the input with its padding, its channels repeated, in the type to compute in; None if it serves as it is.
+        accumulators: the sums of a strip, None if they go straight to the output.
+        spare: as large as a strip, where there is more than one phase.
+    """
+
+    windows: Windows
+    multiplier: int
+    phases: int
+    strips: list[Strip]
+    padded: Tensor | None
+    accumulators: Tensor | None
+    spare: Tensor | None
+
+    @property
+    def sorting(self) -> int:
+        """By the remainder of which number columns are sorted."""
+        return self.windows.width.stride if self.phases > 1 else 1
+
+    @property
+    def longest(self) -> int:
+        """Windows in the largest strip."""
+        return max((strip.stop - strip.start for strip in self.strips), default=0)
+
+    def calls(
+        self, source: Array, pad: Any, weights: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
+    ) -> list[Call]:
+        """The calls that compute everything.
+
+        Args:
+            source: the input.
+            pad: the value of its padding.
+            weights: (filter height, filter width, channels), of the type to compute in.
+            output: (windows, channels); where the sums go if there are no accumulators.
+            finish: the calls that finish a strip, given its sums.
+        """
+        program: list[Call] = []
+        if not self.strips:
+            return program
+        planes = [source]
+        if self.padded is not None:
+            planes = list(self.padded.data)
+            program += self._fill_calls(source, pad, planes)
+        channels = self.windows.channels
+        tiled: dict[tuple[int, int], Array] = {}
+        for strip in self.strips:
+            count = strip.stop - strip.start
+            block = output[strip.start : strip.stop]
+            if self.accumulators is not None:
+                block = self.accumulators.data[: count * channels].reshape(count, channels)
+            shape = tuple(s.stop - s.start for s in strip.where) + (channels,)
+            program += self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
+            if self.spare is not None:
+                part = self.spare.data[: count * channels]
+                for phase in range(1, self.phases):
+                    program += self._phase_calls(planes[phase], phase, strip, weights, tiled, part.reshape(shape))
+                    program.append((np.add, (block, part.reshape(block.shape), block)))
+            program += finish(strip, block)
+        return program
+
+    def _fill_calls(self, source: Array, pad: Any, planes: list[Array]) -> list[Call]:
+        h, w = self.windows.height, self.windows.width
+        batch, _, _, channels = source.shape
+        program: list[Call] = []
+        for phase, plane in enumerate(planes):
+            # Column `phase + j * sorting` of the padded map is column j of the plane.
+            first = max(0, -(-(w.before - phase) // self.sorting))
+            start = phase + first * self.sorting - w.before
+            columns = source[:, :, start :: self.sorting]
+            count = columns.shape[2]
+            program += border_calls(plane, pad, h.before, h.size, first, count)
+            target = plane[:, h.before : h.before + h.size, first : first + count]
+            program.append(
+                (convert, (target.reshape(batch, h.size, count, channels, self.multiplier), columns[..., None]))
+                if self.multiplier > 1
+                else (convert, (target, columns))
+            )
+        return program
+
+    def _phase_calls(
+        self, plane: Array, phase: int, strip: Strip, weights: Array, tiled: dict[tuple[int, int], Array], target: Array
+    ) -> list[Call]:
+        h, w, channels = self.windows.height, self.windows.width, self.windows.channels
+        images, rows, columns = strip.where
+        step = w.stride // self.sorting
+        image, row, column, item = plane.strides
+        weights = weights[:, phase :: self.sorting]
+        joined = _joined(columns.stop - columns.start, channels) if step == 1 else 1
+        program: list[Call] = []
+        done = columns.start
+        for width in (joined, (columns.stop - columns.start) % joined):
+            blocks = (columns.stop - done) // width if width else 0
+            if not blocks:
+                continue
+            patches = as_strided(
+                plane[images.start :, rows.start * h.stride :, done * step :],
+                (target.shape[0], target.shape[1], blocks, *weights.shape[:2], width * channels),
+                (image, row * h.stride, column * step * width, row * h.dilation, column * w.dilation, item),
+                writeable=False,
+            )
+            if (phase, width) not in tiled:
+                tiled[phase, width] = np.ascontiguousarray(np.tile(weights, width))
+            part = target[:, :, done - columns.start : done - columns.start + blocks * width]
+            part = part.reshape(*part.shape[:2], blocks, width * channels)
+            program.append((_sum_of_products, (patches, tiled[phase, width], part)))
+            done += blocks * width
+        return program
+
+
+def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
+    np.einsum("bhnijl,ijl->bhnl", patches, weights, out=target)
+
+
+def _joined(columns: int, channels: int) -> int:
+    """How many neighbouring windows to join; if possible a divisor of their number."""
+    wanted = max(1, min(columns, _INNER // max(channels, 1)))
+    return next((n for n in range(wanted, wanted // 2, -1) if columns % n == 0), wanted)
+
+
+def plan_taps(
+    context: Context,
+    node: Node,
+    windows: Windows,
+    multiplier: int,
+    *,
+    source: TensorType,
+    compute: TensorType,
+    in_place: bool = False,
+    by_image: bool = False,
+) -> Taps:
+    """Lay out a depthwise convolution and ask for its scratch memory.
+
+    Args:
+        windows: over the input, with as many channels as the output has.
+        multiplier: output channels of each input channel.
+        source: the type of the input.
+        compute: the float type to compute in.
+        in_place: whether the output itself takes the sums.
+        by_image: whether no strip may hold windows of two images.
+    """
+    channels, width = windows.channels, windows.width
+    sorts = width.stride > 1 and width.dilation == 1 and channels < _MANY_CHANNELS
+    phases = min(width.stride, width.filter) if sorts else 1
+    strips = windows.strips(max(1, 65536 // max(channels, 1)), by_image)
+    largest = max((strip.stop - strip.start for strip in strips), default=0) * channels
+    needs_copy = windows.is_padded or source != compute or multiplier > 1 or phases > 1
+    batch, height, columns, _ = windows.padded_shape
+    shape = (phases, batch, height, -(-columns // (width.stride if phases > 1 else 1)), channels)
+    return Taps(
+        windows,
+        multiplier,
+        phases,
+        strips,
+        context.add_temporary(node, shape, compute) if needs_copy and strips else None,
+        None if in_place else context.add_temporary(node, (largest,), compute),
+        context.add_temporary(node, (largest,), compute) if phases > 1 else None,
+    )

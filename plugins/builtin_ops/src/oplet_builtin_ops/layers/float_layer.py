@@ -1,0 +1,56 @@
+"""What follows a float matrix product: the scales of a hybrid layer, the bias, the fused activation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fixed_point import clip, float_activation_range
+from oplet_builtin_ops.layers.program import Call, repeated, repeats
+
+__all__ = ["FloatFinish"]
+
+Array = NDArray[Any]
+
+
+@dataclass
+class FloatFinish:
+    """Adds the bias and clamps, in place.
+
+    Attributes:
+        bias: one value per channel, None for no bias.
+        fixed: whether the bias never changes, so that copies of it may be kept.
+        activation: the fused activation; LiteRT knows those here that are ranges.
+    """
+
+    bias: Array | None
+    fixed: bool
+    activation: ActivationFunctionType
+    _joined: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
+
+    def calls(self, block: Array, factors: Array | None = None) -> list[Call]:
+        """The calls that finish one block of products.
+
+        Args:
+            block: (rows, channels), contiguous.
+            factors: what to multiply each channel with first.
+        """
+        program: list[Call] = []
+        if not block.size:
+            return program
+        if factors is not None:
+            program.append((np.multiply, (block, factors, block)))
+        if self.bias is not None:
+            joined = repeats(*block.shape) if self.fixed else 1
+            if joined not in self._joined:
+                self._joined[joined] = repeated(self.bias.reshape(-1), joined)
+            rows = block.reshape(-1, block.shape[1] * joined)
+            program.append((np.add, (rows, self._joined[joined], rows)))
+        low, high = float_activation_range(self.activation)
+        if not (np.isinf(low) and np.isinf(high)):
+            program.append((clip, (block, low, high, block)))
+        return program

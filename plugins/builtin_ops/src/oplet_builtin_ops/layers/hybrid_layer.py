@@ -1,0 +1,122 @@
+"""Layers with float activations and integer weights: the activations are quantized on the fly, batch by batch.
+
+Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and depthwise_conv.cc, reference/conv.h
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.layers.float_layer import FloatFinish
+from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.quantized_layer import exact_type, weight_data, weight_scales, widest_sum
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = ["HybridLayer"]
+
+
+@dataclass
+class HybridLayer:
+    """A layer of integer weights on float activations.
+
+    Attributes:
+        node: whose layer it is.
+        source: the activations; the first dimension counts batches, each of which is quantized by itself.
+        weights: int8, int4, int2, or uint8 whose bytes are int8 values.
+        bias: float32.
+        axis: of the weights, along which output channels lie.
+        asymmetric: whether the activations get a zero point.
+        activation: fused into the output.
+        batches: how many rows of the activations are quantized apart.
+        compute: the float type to multiply in.
+        quantized: the activations as integers without their zero point, float32.
+    """
+
+    node: Node
+    source: Tensor
+    weights: Tensor
+    bias: Tensor | None
+    axis: int
+    asymmetric: bool
+    activation: ActivationFunctionType
+    batches: int
+    scales: Array = field(init=False)
+    compute: TensorType = field(init=False)
+    quantized: Tensor = field(init=False)
+    spare: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        channels = self.weights.shape[self.axis]
+        depth = self.weights.size // max(1, channels)
+        if self.block_size:
+            # Scales differ within a row, so the weights are scaled before the product instead of the product after it.
+            self.scales, self.compute = np.ones(1, np.float32), TensorType.FLOAT32
+            return
+        self.scales = weight_scales(self.weights, channels, self.axis)
+        if self.weights.is_constant:
+            widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
+        else:
+            widest = widest_sum(self.weights, depth, None)
+        self.compute = exact_type(widest * (255 if self.asymmetric else 127))
+
+    @property
+    def block_size(self) -> int:
+        """Weights that share a scale, if they are quantized in blocks; else 0."""
+        return 0 if self.weights.quantization is None else self.weights.quantization.block_size
+
+    @property
+    def channels(self) -> int:
+        """Output channels."""
+        return self.weights.shape[self.axis]
+
+    @property
+    def fixed(self) -> bool:
+        """Whether weights and bias are constant."""
+        return self.weights.is_constant and (self.bias is None or self.bias.is_constant)
+
+    def add_scratch(self, context: Context) -> None:
+        """Ask for the quantized activations and what making them takes."""
+        self.quantized = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
+        self.spare = context.add_temporary(self.node, self.source.shape, TensorType.FLOAT32)
+
+    def rows(self) -> Array:
+        """The weights, one row per output channel, scaled already if they are quantized in blocks.
+
+        A zero point plays no part here, and uint8 only holds the bytes of int8 values.
+        """
+        data = weight_data(self.node, self.weights)
+        data = data.view(np.int8) if data.dtype == np.uint8 else data
+        if self.block_size and self.weights.quantization is not None:
+            scales = self.weights.quantization.scales.reshape(-1, 1).astype(np.float32)
+            data = data.reshape(-1, self.block_size) * scales
+        return np.moveaxis(data.reshape(self.weights.shape), self.axis, 0).reshape(self.channels, -1)
+
+    def quantize(self, factors: Array) -> list[Call]:
+        """The calls that quantize the activations and work out what to multiply the products with.
+
+        Args:
+            factors: float32, (batches, channels); receives activation scale * weight scale.
+        """
+        shape = self.batches, self.source.size // max(1, self.batches)
+        if not self.source.size:
+            return []
+        scales = np.empty(self.batches, np.float32)
+        quantize = quantize_asymmetric if self.asymmetric else quantize_symmetric
+        values, target, spare = (t.data.reshape(shape) for t in (self.source, self.quantized, self.spare))
+        return [(quantize, (values, target, scales, spare)), (np.multiply, (scales[:, None], self.scales, factors))]
+
+    def finish(self) -> FloatFinish:
+        """What adds the bias and applies the activation."""
+        return FloatFinish(None if self.bias is None else self.bias.data, self.fixed, self.activation)
+
+    def thunk(self, calls: Callable[[], list[Call]]) -> Thunk:
+        """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""
+        if self.fixed:
+            return run_calls(calls())
+        return lambda: run_calls(calls())()

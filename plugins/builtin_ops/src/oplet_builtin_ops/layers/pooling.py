@@ -1,0 +1,199 @@
+"""The pools: a window slides over the height and the width of a map, and each window becomes one value.
+
+Windows are folded one axis after the other: first whole rows, k_h - 1 passes, then columns, k_w - 1 passes, instead of
+k_h * k_w passes over all taps. A tap outside the map (SAME padding) is left out, so no padded copy is made.
+
+Numerics: tflite/kernels/pooling.cc, tflite/kernels/internal/reference/pooling.h and integer_ops/pooling.h
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.schema.options import Pool2DOptions
+from oplet_builtin_ops.arithmetic.fixed_point import activation_range, clip, float_activation_range, quantized_range
+from oplet_builtin_ops.layers.program import Call, convert, run_calls
+from oplet_builtin_ops.layers.windows import Axis, window_axis
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
+
+__all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
+
+TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+
+#: Where one tap of the window falls: the outputs that have it inside the map, and the inputs that they see there.
+Tap = tuple[slice, slice]
+
+
+def _taps(axis: Axis) -> list[Tap]:
+    """The taps along an axis that fall into the map for some output."""
+    taps = []
+    first = max(0, axis.before - (axis.out - 1) * axis.stride)
+    for k in range(first, min(axis.filter, axis.before + axis.size)):
+        low = max(0, -((k - axis.before) // axis.stride))
+        high = min(axis.out, -((k - axis.before - axis.size) // axis.stride))
+        if low < high:
+            start = low * axis.stride - axis.before + k
+            taps.append((slice(low, high), slice(start, start + (high - low - 1) * axis.stride + 1, axis.stride)))
+    return taps
+
+
+def _counts(axis: Axis) -> Array:
+    """How many taps along an axis are inside the map, for each output."""
+    start = np.arange(axis.out) * axis.stride - axis.before
+    return np.minimum(start + axis.filter, axis.size) - np.maximum(start, 0)
+
+
+def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
+    ensure_operands(node, 1)
+    source, output = node.inputs[0], node.outputs[0]
+    ensure_same_type(source, output)
+    ensure_type(source, *TYPES)
+    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    options = node.options(Pool2DOptions)
+    rows = window_axis("height", options.padding, source.shape[1], options.filter_height, options.stride_h)
+    columns = window_axis("width", options.padding, source.shape[2], options.filter_width, options.stride_w)
+    context.resize_tensor(output, (source.shape[0], rows.out, columns.out, source.shape[3]))
+    return rows, columns
+
+
+def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> list[Call]:
+    """The passes that fold the taps along one axis of `source` into `target`."""
+    everywhere = slice(0, axis.out)
+    # Taps that every output has come first: they set the target, which the others add to.
+    taps = sorted(_taps(axis), key=lambda tap: tap[0] != everywhere)
+    full = sum(outputs == everywhere for outputs, _ in taps)
+    views = [(target[along(position, outputs)], source[along(position, inputs)]) for outputs, inputs in taps]
+    passes: list[Call] = []
+    if full >= 2:
+        passes.append((partial(ufunc, out=target, dtype=target.dtype), (views[0][1], views[1][1])))
+    elif full == 1:
+        passes.append((np.copyto, (target, views[0][1])))
+    else:
+        passes.append((target.fill, (identity,)))
+    return passes + [(partial(ufunc, out=seen), (seen, tap)) for seen, tap in views[min(full, 2) :]]
+
+
+def _passes(
+    ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array, source: Array | None = None
+) -> list[Call]:
+    """The passes that fold every window of the input into `target`; the first temporary holds the folded rows.
+
+    Args:
+        source: what to fold in place of the input itself.
+    """
+    if source is None:
+        source = node.inputs[0].data
+    if not target.size:
+        return []
+    if rows.out == columns.out == 1 and len(_taps(rows)) == rows.size and len(_taps(columns)) == columns.size:
+        batch, height, width, channels = source.shape
+        flat = source.reshape(batch, height * width, channels)
+        return [(ufunc.reduce, (flat, 1, target.dtype, target.reshape(batch, channels)))]
+    if rows.filter == 1:
+        return _fold(ufunc, identity, source[:, :: rows.stride], target, 2, columns)
+    if columns.filter == 1:
+        return _fold(ufunc, identity, source[:, :, :: columns.stride], target, 1, rows)
+    folded = node.temporaries[0].data
+    return _fold(ufunc, identity, source, folded, 1, rows) + _fold(ufunc, identity, folded, target, 2, columns)
+
+
+def _add_folded_rows(context: Context, node: Node, rows: Axis, type: TensorType) -> None:
+    batch, _, width, channels = node.inputs[0].shape
+    context.add_temporary(node, (batch, rows.out, width, channels), type)
+
+
+def _clamp(node: Node, array: Array) -> list[Call]:
+    """The pass of the fused activation, none if it has nothing to do; LiteRT's pools know activations as ranges only."""
+    output, activation = node.outputs[0], node.options(Pool2DOptions).fused_activation_function
+    bounds: tuple[Any, Any]
+    if output.type == TensorType.FLOAT32:
+        bounds = float_activation_range(activation)
+        if np.isinf(bounds).all():
+            return []
+    else:
+        bounds = activation_range(activation, output.type, output.scale, output.zero_point)
+        if array.dtype == output.dtype and bounds == quantized_range(output.type):
+            return []
+    low, high = (np.array(bound, array.dtype) for bound in bounds)
+    return [(clip, (array, low, high, array))]
+
+
+def prepare_max(context: Context, node: Node) -> None:
+    """Check a maximum pool and size its output."""
+    node.prepared = rows, _ = _prepare(context, node)
+    _add_folded_rows(context, node, rows, node.inputs[0].type)
+
+
+def bind_max(context: Context, node: Node) -> Thunk:
+    """The thunk of a maximum pool."""
+    rows, columns = node.prepared
+    output = node.outputs[0].data
+    lowest = np.finfo(output.dtype).min if output.dtype.kind == "f" else np.iinfo(output.dtype).min
+    passes = _passes(np.maximum, lowest, node, rows, columns, output)
+    return run_calls(passes + _clamp(node, output))
+
+
+def prepare_average(context: Context, node: Node) -> None:
+    """Check an average pool and size its output."""
+    node.prepared = rows, columns = _prepare(context, node)
+    source, output = node.inputs[0], node.outputs[0]
+    if source.type == TensorType.FLOAT32:
+        _add_folded_rows(context, node, rows, TensorType.FLOAT32)
+        return
+    # Sums of integers, and their rounded quotients, are exact in a float that can hold the largest sum.
+    largest = max(-np.iinfo(source.dtype).min, np.iinfo(source.dtype).max) * (len(_taps(rows)) * len(_taps(columns)) + 1)
+    wide = TensorType.FLOAT32 if largest < 2**24 else TensorType.FLOAT64
+    _add_folded_rows(context, node, rows, wide)
+    context.add_temporary(node, output.shape, wide)
+    context.add_temporary(node, output.shape, wide)
+
+
+def bind_average(context: Context, node: Node) -> Thunk:
+    """The thunk of an average pool."""
+    rows, columns = node.prepared
+    output = node.outputs[0].data
+    counts = np.multiply.outer(_counts(rows), _counts(columns))[..., None]
+    if counts.size and (counts == counts.flat[0]).all():
+        counts = counts[:1, :1]
+    if output.dtype.kind == "f":
+        passes = _passes(np.add, 0, node, rows, columns, output)
+        passes.append((np.divide, (output, counts.astype(output.dtype), output)))
+        return run_calls(passes + _clamp(node, output))
+
+    sums, halves = node.temporaries[1].data, node.temporaries[2].data
+    half, counts = (counts // 2).astype(sums.dtype), counts.astype(sums.dtype)
+    passes = _passes(np.add, 0, node, rows, columns, sums)
+    # Halves are rounded away from zero.
+    passes += [
+        (np.copysign, (half, sums, halves)),
+        (np.add, (sums, halves, sums)),
+        (np.divide, (sums, counts, sums)),
+        (np.trunc, (sums, sums)),
+        *_clamp(node, sums),
+        (convert, (output, sums)),
+    ]
+    return run_calls(passes)
+
+
+def prepare_l2(context: Context, node: Node) -> None:
+    """Check an L2 pool and size its output."""
+    node.prepared = rows, _ = _prepare(context, node)
+    # LiteRT has no quantized form of it.
+    ensure_type(node.inputs[0], TensorType.FLOAT32)
+    _add_folded_rows(context, node, rows, TensorType.FLOAT32)
+    context.add_temporary(node, node.inputs[0].shape, TensorType.FLOAT32)
+
+
+def bind_l2(context: Context, node: Node) -> Thunk:
+    """The thunk of an L2 pool."""
+    rows, columns = node.prepared
+    source, output, squares = node.inputs[0].data, node.outputs[0].data, node.temporaries[1].data
+    counts = np.multiply.outer(_counts(rows), _counts(columns))[..., None].astype(np.float32)
+    passes: list[Call] = [(np.square, (source, squares))]
+    passes += _passes(np.add, 0, node, rows, columns, output, squares)
+    passes += [(np.divide, (output, counts, output)), (np.sqrt, (output, output)), *_clamp(node, output)]
+    return run_calls(passes)

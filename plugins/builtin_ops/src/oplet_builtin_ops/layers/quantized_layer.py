@@ -1,0 +1,227 @@
+"""What layers with weights share when they are quantized: scales per channel, bias rules, which rounding they have.
+
+Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMultipler in tflite/kernels/kernel_util.cc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale
+from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.sparse import densify
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = [
+    "QuantizedLayer",
+    "channel_rows",
+    "channel_scales",
+    "ensure_bias",
+    "ensure_bias_scale",
+    "ensure_symmetric",
+    "exact_type",
+    "rounding_of",
+    "weight_data",
+    "weight_scales",
+    "widest_sum",
+]
+
+
+_LARGEST = {TensorType.INT8: 128, TensorType.UINT8: 255, TensorType.INT16: 32768, TensorType.INT4: 8, TensorType.INT2: 2}
+
+
+def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
+    """The scales of the weights as float32, one for all channels or one for each.
+
+    Raises:
+        EnsureError: there are none, their number is wrong, or one is zero, negative, infinite or not a number.
+    """
+    quantization = weights.quantization
+    ensure(quantization is not None and len(quantization.scales) > 0, f"{weights} needs scales and has none.")
+    scales: Array = quantization.scales  # type: ignore[union-attr]
+    ensure(
+        len(scales) in (1, channels),
+        f"{weights} has {len(scales)} scales; it must have 1, or {channels}, one for each output channel.",
+    )
+    if len(scales) > 1:
+        given = quantization.quantized_dimension  # type: ignore[union-attr]
+        ensure(given == axis, f"the scales of {weights} run along dimension {given} and must run along {axis}.")
+    bad = ~(np.isfinite(scales) & (scales > 0))
+    ensure(not bad.any(), f"{weights} has scale {scales[bad][:1]}; scales must be finite and above zero.")
+    return np.asarray(scales, np.float32)
+
+
+def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: int, axis: int, *, narrow: bool) -> Array:
+    """The real factor of each output channel: input scale * weight scale / output scale, in float64.
+
+    Args:
+        narrow: whether LiteRT rounds the product of the first two to float32 here, as it does where a layer has one factor.
+    """
+    scales = weight_scales(weights, channels, axis)
+    if len(scales) > 1:
+        ensure_type(source, TensorType.INT8, TensorType.INT16)
+    kind = np.float32 if narrow else np.float64
+    products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
+    return np.broadcast_to(products / ensure_scale(output), (channels,))
+
+
+def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
+    """Refuse a bias of the wrong type or length, or one with a zero point."""
+    if bias is None:
+        return
+    ensure_type(bias, *types)
+    ensure(bias.size == channels, f"{bias} must have {channels} values, one for each output channel, not {bias.size}.")
+    ensure(bias.zero_point == 0, f"{bias} has zero point {bias.zero_point}; a bias must have none.")
+
+
+def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
+    """Refuse a bias whose scale differs much from input scale * weight scale, as it is added without rescaling."""
+    if bias is None:
+        return
+    product = source.scale * weights.scale
+    ensure(
+        abs(product - bias.scale) / output.scale <= 0.02,
+        f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
+    )
+
+
+def ensure_symmetric(*tensors: Tensor) -> None:
+    """Refuse tensors with a zero point."""
+    for tensor in tensors:
+        points = () if tensor.quantization is None else np.flatnonzero(tensor.quantization.zero_points)
+        ensure(len(points) == 0, f"{tensor} has a zero point; it must be quantized symmetrically here.")
+
+
+def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
+    """The scaling that LiteRT's convolutions use: int16 activations have 64-bit accumulators unless the bias is int32."""
+    narrow = bias is not None and bias.type == TensorType.INT32
+    return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
+
+
+def weight_data(node: Node, weights: Tensor) -> Array:
+    """The values of the weights; sparse ones become dense, once."""
+    sparsity = weights.sparsity
+    if sparsity is None:
+        return weights.data
+    return node.cached("dense weights", lambda: densify(weights.data, sparsity, weights.shape))
+
+
+def channel_rows(node: Node, weights: Tensor, axis: int, zero_point: int) -> Array:
+    """The weights less their zero point, as integers, one row per output channel; a view where it can be."""
+    rows = np.moveaxis(weight_data(node, weights), axis, 0).reshape(weights.shape[axis], -1)
+    return rows if zero_point == 0 else rows.astype(np.int32) - zero_point
+
+
+def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int = 0) -> float:
+    """A bound on the sum of |weight| of an output channel.
+
+    Args:
+        rows: `channel_rows` if the weights are constant; else a bound follows from their type and number.
+    """
+    if rows is None:
+        return float(depth * (_LARGEST[weights.type] + abs(zero_point)))
+    return float(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64).max(initial=0))
+
+
+def exact_type(bound: float) -> TensorType:
+    """The float type in which a matrix product of integers is exact, whatever the order of its sums.
+
+    Args:
+        bound: on the sum of the products' magnitudes.
+    """
+    return TensorType.FLOAT32 if bound <= 2.0**24 else TensorType.FLOAT64
+
+
+@dataclass
+class QuantizedLayer:
+    """A layer of integer weights on integer activations, checked, with what its kernel needs.
+
+    Attributes:
+        node: whose layer it is.
+        source: the activations.
+        weights: of type int8, uint8, int4, int2 or int16.
+        bias: int32 or int64, one per output channel.
+        output: of a quantized type.
+        axis: of the weights, along which output channels lie.
+        scales: the real factor of each channel.
+        rounding: how accumulators are scaled.
+        activation: fused into the output.
+        zero_point: of the weights; 0 where the kernel leaves it out, as LiteRT does for int8 weights of convolutions.
+        centred: whether the kernel takes the zero point out of the activations before it multiplies.
+        as_int8: whether the memory of the weights is read as int8 values whatever their type, as LiteRT's convolutions do.
+        bound: on the sums of products.
+        scratch: float64 scratch of the requantizer, twice.
+    """
+
+    node: Node
+    source: Tensor
+    weights: Tensor
+    bias: Tensor | None
+    output: Tensor
+    axis: int
+    scales: Array
+    rounding: Rounding
+    activation: ActivationFunctionType
+    zero_point: int = 0
+    centred: bool = False
+    as_int8: bool = False
+    bound: float = field(init=False)
+    scratch: tuple[Tensor, Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        depth = self.weights.size // max(1, self.weights.shape[self.axis])
+        if self.weights.is_constant:
+            widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
+        else:
+            widest = widest_sum(self.weights, depth, None, self.zero_point)
+        self.bound = widest * (_LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0))
+
+    @property
+    def compute(self) -> TensorType:
+        """The float type to multiply in."""
+        return exact_type(self.bound)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether weights and bias are constant, so that everything about them is worked out once."""
+        return self.weights.is_constant and (self.bias is None or self.bias.is_constant)
+
+    def rows(self) -> Array:
+        """The weights less their zero point, one row per output channel."""
+        if self.as_int8:
+            data = self.weights.data.reshape(-1).view(np.int8)[: self.weights.size].reshape(self.weights.shape)
+            return np.moveaxis(data, self.axis, 0).reshape(self.weights.shape[self.axis], -1)
+        return channel_rows(self.node, self.weights, self.axis, self.zero_point)
+
+    def add_scratch(self, context: Context, size: int) -> None:
+        """Ask for the requantizer's scratch, for blocks of at most `size` values."""
+        first, second = (context.add_temporary(self.node, (size,), TensorType.FLOAT64) for _ in range(2))
+        self.scratch = first, second
+
+    def requantizer(self) -> Requantizer:
+        """What turns accumulators into outputs; unless they are centred, it takes the input's zero point out of them."""
+        left = 0 if self.centred else self.source.zero_point
+        offsets = self.rows().sum(axis=1, dtype=np.int64) * -left
+        if self.bias is not None:
+            offsets += self.bias.data.reshape(-1)
+        output = self.output
+        low, high = activation_range(self.activation, output.type, output.scale, output.zero_point)
+        limit = self.bound + float(np.absolute(offsets).max(initial=0))
+        return Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
+
+    def finish(self, requantizer: Requantizer, block: Array, target: Array) -> list[Call]:
+        """The calls that turn one block of accumulators into outputs."""
+        scratch, spare = self.scratch
+        return requantizer.calls(block, target, scratch.data, spare.data)
+
+    def thunk(self, calls: Callable[[], list[Call]]) -> Thunk:
+        """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""
+        if self.fixed:
+            return run_calls(calls())
+        return lambda: run_calls(calls())()

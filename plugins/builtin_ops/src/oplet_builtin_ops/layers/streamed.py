@@ -1,0 +1,92 @@
+"""Products with large integer weights, which are converted to floats piece by piece while they are multiplied.
+
+A float copy would take four times the memory, and fetching it from there would take longer than converting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Tensor, TensorType
+from oplet_builtin_ops.layers.program import Call, convert
+from oplet_builtin_ops.layers.windows import Strip
+
+__all__ = ["Streamed", "is_large", "plan_streamed"]
+
+Array = NDArray[Any]
+
+#: Weights beyond which no float copy is kept.
+_LARGE = 1 << 23
+#: Weights converted at a time: what stays in the second-level cache as floats.
+_PIECE = 1 << 17
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """The product of a matrix with the rows of large integer weights; used as `convolution.Products` is.
+
+    Attributes:
+        count: rows of the matrix.
+        depth: values in a row.
+        filters: rows of the weights.
+        piece: some rows of the weights, converted.
+        columns: the matrix in the type to compute in, None if it is of that type.
+        accumulators: the products, None if they go straight to the output.
+    """
+
+    count: int
+    depth: int
+    filters: int
+    piece: Tensor
+    columns: Tensor | None
+    accumulators: Tensor | None
+
+    @property
+    def longest(self) -> int:
+        """Rows that are finished together: all."""
+        return self.count
+
+    def calls(
+        self, source: Array, pad: Any, rows: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
+    ) -> list[Call]:
+        """The calls that compute everything; `rows` are the weights, (filters, depth), of an integer type."""
+        program: list[Call] = []
+        if not self.count:
+            return program
+        matrix = source.reshape(self.count, self.depth)
+        if self.columns is not None:
+            matrix = self.columns.data
+            program.append((convert, (matrix, source.reshape(matrix.shape))))
+        block = output if self.accumulators is None else self.accumulators.data
+        piece = self.piece.data
+        for start in range(0, self.filters, len(piece)):
+            part = piece[: self.filters - start]
+            stop = start + len(part)
+            program += [(convert, (part, rows[start:stop])), (np.matmul, (matrix, part.T, block[:, start:stop]))]
+        everything = slice(0, self.count), slice(0, 1), slice(0, 1)
+        return program + finish(Strip(everything, 0, self.count), block)
+
+
+def is_large(weights: Tensor) -> bool:
+    """Whether integer weights are better converted piece by piece."""
+    return weights.size > _LARGE
+
+
+def plan_streamed(
+    context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool = False
+) -> Streamed:
+    """Lay out the product of `count` rows with weights of shape (filters, depth) and ask for its scratch memory."""
+    filters, depth = weights.shape
+    return Streamed(
+        count,
+        depth,
+        filters,
+        context.add_temporary(node, (min(filters, max(1, _PIECE // depth)), depth), compute),
+        None if source == compute else context.add_temporary(node, (count, depth), compute),
+        None if in_place else context.add_temporary(node, (count, filters), compute),
+    )

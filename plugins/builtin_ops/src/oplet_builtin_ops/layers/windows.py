@@ -1,0 +1,204 @@
+"""Windows that slide over the height and width of a map: output sizes, padding, and the patches that they see.
+
+Numerics: tflite/kernels/padding.h
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from oplet import ensure
+from oplet.schema.enums import Padding
+from oplet_builtin_ops.layers.program import Call
+
+__all__ = ["Axis", "Strip", "Windows", "border_calls", "window_axis"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One of the two axes that a window slides along.
+
+    Attributes:
+        size: of the map.
+        filter: taps of the window.
+        stride: steps between windows.
+        dilation: steps between taps.
+        out: how many windows there are.
+        before: how much padding comes first.
+    """
+
+    size: int
+    filter: int
+    stride: int
+    dilation: int
+    out: int
+    before: int
+
+    @property
+    def span(self) -> int:
+        """What a window covers, from its first tap to its last."""
+        return (self.filter - 1) * self.dilation + 1
+
+    @property
+    def padded(self) -> int:
+        """The size with the padding that some window reads."""
+        return max(self.before + self.size, (self.out - 1) * self.stride + self.span)
+
+
+def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int, dilation: int = 1) -> Axis:
+    """The windows along one axis, by TensorFlow's SAME and VALID rules.
+
+    Raises:
+        EnsureError: a number makes no sense, or the window does not fit into the map.
+    """
+    ensure(stride > 0, f"stride_{name} is {stride} and must be above zero.")
+    ensure(dilation > 0, f"dilation_{name}_factor is {dilation} and must be above zero.")
+    ensure(filter > 0, f"the filter's {name} is {filter} and must be above zero.")
+    ensure(size > 0, f"the input's {name} is {size} and must be above zero.")
+    span = (filter - 1) * dilation + 1
+    if padding == Padding.SAME:
+        out = -(-size // stride)
+    else:
+        ensure(
+            size + stride - span > -stride,
+            f"the filter covers {span} along the {name} ({filter} taps, dilation {dilation}), the input has only {size}, "
+            "and the padding is VALID.",
+        )
+        # As C++ divides: what is missing less than a stride gives an empty output.
+        out = max(size + stride - span, 0) // stride
+    return Axis(size, filter, stride, dilation, out, max((out - 1) * stride + span - size, 0) // 2)
+
+
+class Strip(NamedTuple):
+    """Windows that are worked on together: a block of consecutive ones.
+
+    Attributes:
+        where: the images, rows and columns of windows.
+        start: the number of the first window.
+        stop: one after the last.
+    """
+
+    where: tuple[slice, slice, slice]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Windows:
+    """All windows over a batch of maps of shape (batch, height, width, channels).
+
+    Attributes:
+        batch: number of maps.
+        height: the windows along the height.
+        width: the windows along the width.
+        channels: of the map.
+    """
+
+    batch: int
+    height: Axis
+    width: Axis
+    channels: int
+
+    @property
+    def count(self) -> int:
+        """How many windows there are."""
+        return self.batch * self.height.out * self.width.out
+
+    @property
+    def padded_shape(self) -> tuple[int, int, int, int]:
+        """The map's shape with its padding."""
+        return self.batch, self.height.padded, self.width.padded, self.channels
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether some window reads beyond the map."""
+        return self.padded_shape != (self.batch, self.height.size, self.width.size, self.channels)
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether the windows are consecutive pieces of the padded map, so that they need no gathering."""
+        h, w = self.height, self.width
+        side_by_side = w.filter == w.stride and w.padded == w.out * w.filter
+        in_rows = h.filter == 1 and h.stride == 1 and h.padded == h.out
+        whole = h.out == w.out == 1 and h.filter == h.padded and w.filter == w.padded
+        return (in_rows and side_by_side) or whole
+
+    def interior(self, padded: Array) -> Array:
+        """The view of a padded map where the map itself belongs."""
+        h, w = self.height, self.width
+        return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
+
+    def border_calls(self, padded: Array, value: Any) -> list[Call]:
+        """The calls that fill what is around the interior of a contiguous padded map."""
+        h, w = self.height, self.width
+        return border_calls(padded, value, h.before, h.size, w.before, w.size)
+
+    def patches(self, padded: Array) -> Array:
+        """What each window sees, as a view of shape (batch, height.out, width.out, filter height, filter width, channels)."""
+        h, w = self.height, self.width
+        image, row, column, channel = padded.strides
+        return as_strided(
+            padded,
+            (self.batch, h.out, w.out, h.filter, w.filter, self.channels),
+            (image, row * h.stride, column * w.stride, row * h.dilation, column * w.dilation, channel),
+            writeable=False,
+        )
+
+    def strips(self, size: int, by_image: bool = False) -> list[Strip]:
+        """Cut the windows into strips of about `size` of them, whole images or rows where these are small enough.
+
+        Args:
+            by_image: whether no strip may reach from one image into the next.
+        """
+        if not self.count:
+            return []
+        rows, columns = self.height.out, self.width.out
+        if rows * columns <= size:
+            images = 1 if by_image else max(1, size // (rows * columns))
+            return [self._strip(b, slice(0, rows), slice(0, columns)) for b in _cut(self.batch, images)]
+        images_one_by_one = [slice(b, b + 1) for b in range(self.batch)]
+        if columns <= size * 3 // 2:
+            pieces = _cut(rows, max(1, size // columns))
+            return [self._strip(b, y, slice(0, columns)) for b in images_one_by_one for y in pieces]
+        pieces = _cut(columns, size)
+        return [self._strip(b, slice(y, y + 1), x) for b in images_one_by_one for y in range(rows) for x in pieces]
+
+    def _strip(self, images: slice, rows: slice, columns: slice) -> Strip:
+        start = (images.start * self.height.out + rows.start) * self.width.out + columns.start
+        count = (images.stop - images.start) * (rows.stop - rows.start) * (columns.stop - columns.start)
+        return Strip((images, rows, columns), start, start + count)
+
+
+def border_calls(padded: Array, value: Any, top: int, height: int, left: int, width: int) -> list[Call]:
+    """The calls that fill contiguous maps, (batch, height, width, channels), all but a rectangle.
+
+    The end of one row and the start of the next are neighbours in memory, so three fills do.
+    """
+    if not padded.size:
+        return []
+    batch, rows, columns, channels = padded.shape
+    flat = padded.reshape(batch, rows * columns * channels)
+    first = (top * columns + left) * channels
+    last = first + ((height - 1) * columns + width) * channels
+    item = padded.itemsize
+    between = as_strided(
+        flat[:, first + width * channels :],
+        (batch, height - 1, (columns - width) * channels),
+        (rows * columns * channels * item, columns * channels * item, item),
+    )
+    return [(piece.fill, (value,)) for piece in (flat[:, :first], between, flat[:, last:]) if piece.size]
+
+
+def _cut(length: int, size: int) -> list[slice]:
+    """Even pieces of at most `size`; long ones are multiples of 16, so that rows of them can be joined."""
+    pieces = -(-length // size)
+    even = -(-length // pieces)
+    if even > 16:
+        even = min(size, -(-even // 16) * 16)
+    return [slice(i, min(i + even, length)) for i in range(0, length, even)]

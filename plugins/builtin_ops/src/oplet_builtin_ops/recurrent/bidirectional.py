@@ -1,0 +1,67 @@
+"""What the ops that run a sequence forward and backward share: the second input, and where the outputs go."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.recurrent.sequences import Layout
+from oplet_builtin_ops.shaping.shapes import Array
+
+__all__ = ["Sources", "output_views", "read_sources", "resize_outputs"]
+
+
+class Sources(NamedTuple):
+    """What the two directions read.
+
+    Attributes:
+        forward: the input of the forward direction.
+        backward: the input of the backward direction.
+        auxiliary: the second input of both; None for none.
+    """
+
+    forward: Tensor
+    backward: Tensor
+    auxiliary: Tensor | None
+
+    @property
+    def auxiliary_depth(self) -> int:
+        """Of the second input; 0 if there is none."""
+        return 0 if self.auxiliary is None else self.auxiliary.shape[-1]
+
+
+def read_sources(node: Node, position: int, weighted: bool) -> Sources:
+    """The inputs; an auxiliary one without weights is the input of the backward direction.
+
+    Args:
+        position: of the auxiliary input.
+        weighted: whether there are weights for it.
+    """
+    source, auxiliary = node.inputs[0], node.optional_input(position)
+    ensure(auxiliary is not None or not weighted, f"input {position}, the auxiliary input, is left out, but it has weights.")
+    if auxiliary is None:
+        return Sources(source, source, None)
+    ensure_type(auxiliary, TensorType.FLOAT32)
+    ensure(auxiliary.ndim == 3, f"the auxiliary input {auxiliary} must have 3 dimensions.")
+    wanted = source.shape[:2] if weighted else source.shape
+    ensure(
+        auxiliary.shape[: len(wanted)] == wanted, f"the auxiliary input {auxiliary} must have a shape like the input {source}."
+    )
+    return Sources(source, source, auxiliary) if weighted else Sources(source, auxiliary, None)
+
+
+def resize_outputs(context: Context, node: Node, layout: Layout, sizes: tuple[int, int], merged: bool) -> None:
+    """Give the outputs their shapes: one for each direction, or one with both side by side."""
+    count = 1 if merged else 2
+    ensure(len(node.outputs) == count, f"it has {len(node.outputs)} outputs and gives {count} when merge_outputs is {merged}.")
+    for output, size in zip(node.outputs, (sum(sizes),) if merged else sizes):
+        ensure_type(output, TensorType.FLOAT32)
+        context.resize_tensor(output, (*layout.shape, size))
+
+
+def output_views(node: Node, forward_size: int, merged: bool) -> tuple[Array, Array]:
+    """Where the outputs of the two directions go."""
+    if merged:
+        both = node.outputs[0].data
+        return both[..., :forward_size], both[..., forward_size:]
+    return node.outputs[0].data, node.outputs[1].data

@@ -1,0 +1,93 @@
+"""Layer normalization of int16 values in integer arithmetic, for quantized LSTM gates.
+
+Numerics: PortableApplyLayerNorm in tflite/kernels/internal/reference/portable_tensor_utils.cc and
+GetInvSqrtQuantizedMultiplierExp in tflite/kernels/internal/common.cc
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oplet import Tensor
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.shaping.shapes import Array
+
+__all__ = ["IntegerLayerNorm", "inverse_square_root"]
+
+
+def _divide(a: int, b: int) -> int:
+    """Towards zero, as C does."""
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _product(a: int, b: int) -> int:
+    return (a * b + (1 << 30)) >> 31
+
+
+def _shift_left_saturating(a: int, amount: int) -> int:
+    return min(max(a << amount, -(2**31)), 2**31 - 1)
+
+
+def inverse_square_root(x: int) -> tuple[int, int]:
+    """1 / sqrt(x) of an int32 as a multiplier and a shift, by five Newton steps."""
+    if x <= 1:
+        return 2**31 - 1, 0
+    shift = 11
+    while x >= 1 << 29:
+        x //= 4
+        shift += 1
+    pairs = (31 - x.bit_length()) // 2 - 1
+    shift -= pairs
+    x <<= 2 * pairs
+    value = x >> 1
+    half = (value + 1) >> 1
+    estimate = 1 << 28
+    for _ in range(5):
+        # Numbers have 3 integer bits, products of three of them 9.
+        cube = _shift_left_saturating(_product(_product(estimate, estimate), estimate), 6)
+        estimate = _shift_left_saturating(_product((1 << 28) + (1 << 27), estimate) - _product(half, cube), 3)
+    result = _product(estimate, 1518500250)
+    return (result << -shift, 0) if shift < 0 else (result, -shift)
+
+
+@dataclass(frozen=True)
+class IntegerLayerNorm:
+    """The normalization of one gate.
+
+    Attributes:
+        coefficients: int16, one per cell, as int64.
+        bias: int32, one per cell, as int64.
+        multiplier, shift: of the coefficients' scale.
+        guard: what stands for a variance of zero.
+    """
+
+    coefficients: Array
+    bias: Array
+    multiplier: int
+    shift: int
+    guard: int
+
+    @classmethod
+    def of(cls, coefficients: Tensor, bias: Tensor) -> IntegerLayerNorm:
+        """The normalization with these tensors."""
+        scale = ensure_scale(coefficients)
+        guard = max(1, int(np.float32(10000) * np.float32(scale)))
+        return cls(coefficients.data.astype(np.int64), bias.data.astype(np.int64), *quantize_multiplier(scale), guard)
+
+    def apply(self, values: Array) -> None:
+        """Normalize int64 values that hold int16, (batches, cells), in place."""
+        cells = values.shape[1]
+        sums, squares = values.sum(axis=1).tolist(), np.multiply(values, values).sum(axis=1).tolist()
+        for row, total, square in zip(values, sums, squares):
+            mean = _divide(total * 1024, cells)
+            variance = _divide(square * ((1 << 20) // cells) - mean * mean, 1 << 20)
+            inverse = inverse_square_root(variance if variance >= 1 else self.guard)
+            rescaled = multiply_by_quantized_multiplier(1024 * row - mean, *inverse).astype(np.int64)
+            # LiteRT computes this product in 32 bits.
+            weighted = (rescaled * self.coefficients + self.bias).astype(np.int32).astype(np.int64)
+            rounded = np.where(weighted > 0, (weighted + 512) >> 10, -((512 - weighted) >> 10))
+            row[...] = multiply_by_quantized_multiplier(rounded, self.multiplier, self.shift + 12)
+        np.clip(values, -32768, 32767, out=values)

@@ -1,0 +1,131 @@
+"""Matrix products of recurrent cells: activations times the weights of all gates, in one product.
+
+Weights are float32, or int8 with activations quantized on the fly (hybrid), one scale per row of activations.
+Numerics: tflite/kernels/lstm_eval.cc and internal/kernel_utils.cc (MatrixBatchVectorMultiplyAccumulate)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType, ensure
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale
+from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.quantized_layer import exact_type
+from oplet_builtin_ops.layers.sparse import densify
+from oplet_builtin_ops.shaping.shapes import Array
+
+__all__ = ["DiagonalProduct", "Product", "all_constant", "recurrent_products", "stacked"]
+
+
+def all_constant(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether every tensor that is there is constant, so that a kernel may keep its values in another layout."""
+    return all(tensor is None or tensor.is_constant for tensor in tensors)
+
+
+def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None = None) -> Array:
+    """The values of several tensors one after the other along the first axis; kept if they are constant.
+
+    Args:
+        dtype: what to convert them to.
+    """
+
+    def join() -> Array:
+        rank = max(tensor.ndim for tensor in tensors)
+        return np.concatenate([_values(tensor, rank) for tensor in tensors], dtype=dtype, casting="unsafe")
+
+    if not all_constant(tensors):
+        return join()
+    return node.cached(f"stack of {[tensor.index for tensor in tensors]} {dtype}", join)
+
+
+def _values(tensor: Tensor, rank: int) -> Array:
+    values = tensor.data if tensor.sparsity is None else densify(tensor.data, tensor.sparsity, tensor.shape)
+    if values.ndim < rank:
+        return np.diag(values)  # a diagonal among matrices
+    # LiteRT reads the bytes of uint8 weights as int8.
+    return values.view(np.int8) if values.dtype == np.uint8 else values
+
+
+class Product:
+    """Rows of activations times weights: (count, depth) by (columns, depth) transposed.
+
+    Args:
+        weights: matrices of equal depth and type, one per gate.
+        count: rows of activations.
+        asymmetric: whether activations are quantized with a zero point, if the weights are integers.
+    """
+
+    def __init__(self, context: Context, node: Node, weights: Sequence[Tensor], count: int, asymmetric: bool) -> None:
+        self.node = node
+        self.weights = list(weights)
+        self.asymmetric = asymmetric
+        self.hybrid = weights[0].type != TensorType.FLOAT32
+        self.columns = sum(tensor.shape[0] for tensor in weights)
+        if not self.hybrid:
+            return
+        scales = [np.full(tensor.shape[0], ensure_scale(tensor), np.float32) for tensor in weights]
+        self.scales = np.concatenate(scales)
+        shape = count, weights[0].shape[1]
+        self.quantized, self.spare = (context.add_temporary(node, shape) for _ in range(2))
+        self.factors = context.add_temporary(node, (count, self.columns))
+        self.compute = exact_type(self._widest() * (255 if asymmetric else 127))
+        self.products = context.add_temporary(node, (count, self.columns), self.compute)
+
+    def _widest(self) -> float:
+        if not all_constant(self.weights):
+            return 128.0 * self.weights[0].shape[1]
+        rows = stacked(self.node, self.weights)
+        return float(np.absolute(rows, dtype=np.int16).sum(axis=1, dtype=np.int64).max(initial=0))
+
+    def calls(self, source: Array, target: Array) -> list[Call]:
+        """The calls that set `target` (count, columns), float32, to the products of `source` (count, depth)."""
+        if not target.size:
+            return []
+        if not self.hybrid:
+            return [(np.matmul, (source, stacked(self.node, self.weights).T, target))]
+        if not source.size:
+            return [(target.fill, (0,))]
+        quantized, products, factors = self.quantized.data, self.products.data, self.factors.data
+        rows = stacked(self.node, self.weights, products.dtype)
+        scales = np.empty(len(source), np.float32)
+        quantize = quantize_asymmetric if self.asymmetric else quantize_symmetric
+        return [
+            (quantize, (source, quantized, scales, self.spare.data)),
+            (np.matmul, (quantized, rows.T, products)),
+            (np.multiply, (scales[:, None], self.scales, factors)),
+            (np.multiply, (products, factors, target)),
+        ]
+
+
+class DiagonalProduct:
+    """Activations times diagonal matrices, which are stored as vectors of float32."""
+
+    def __init__(self, node: Node, weights: Sequence[Tensor]) -> None:
+        self.node = node
+        self.weights = list(weights)
+
+    def calls(self, source: Array, target: Array) -> list[Call]:
+        """The calls that set `target` (count, gates * depth) to the products of `source` (count, depth)."""
+        diagonals = stacked(self.node, self.weights).reshape(len(self.weights), -1)
+        by_gate = target.reshape(len(target), len(self.weights), -1)
+        return [(np.multiply, (source[:, None], diagonals, by_gate))]
+
+
+def recurrent_products(
+    context: Context, node: Node, weights: Sequence[Tensor], count: int, asymmetric: bool
+) -> Product | DiagonalProduct:
+    """The product with recurrent weights, which are matrices, or all of them diagonal."""
+    diagonal = [tensor for tensor in weights if tensor.ndim == 1]
+    if len(diagonal) == len(weights):
+        return DiagonalProduct(node, weights)
+    for tensor in diagonal:
+        ensure(
+            all(other.type == TensorType.FLOAT32 for other in weights),
+            f"{tensor} is a diagonal and other recurrent weights are matrices of integers; they must all be of one kind.",
+        )
+    return Product(context, node, weights, count, asymmetric)

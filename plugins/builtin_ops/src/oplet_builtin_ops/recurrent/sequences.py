@@ -1,0 +1,41 @@
+"""How the sequences of recurrent ops lie in their tensors: time first or batch first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from oplet import Tensor, ensure
+from oplet_builtin_ops.shaping.shapes import Array, Shape
+
+__all__ = ["Layout", "sequence_layout"]
+
+
+class Layout(NamedTuple):
+    """The first dimensions of a sequence.
+
+    Attributes:
+        steps: of time.
+        batches: sequences side by side.
+        time_major: whether time is the first dimension, else it is the second.
+    """
+
+    steps: int
+    batches: int
+    time_major: bool
+
+    @property
+    def shape(self) -> Shape:
+        """The first two dimensions of the tensors."""
+        return (self.steps, self.batches) if self.time_major else (self.batches, self.steps)
+
+    def steps_of(self, values: Array, backward: bool = False) -> Array:
+        """A view whose first dimension is time, from the last step to the first if `backward`."""
+        view = values if self.time_major else values.swapaxes(0, 1)
+        return view[::-1] if backward else view
+
+
+def sequence_layout(source: Tensor, time_major: bool) -> Layout:
+    """The layout of an input of 3 dimensions."""
+    ensure(source.ndim == 3, f"{source} must have 3 dimensions.")
+    first, second, _ = source.shape
+    return Layout(first, second, True) if time_major else Layout(second, first, False)

@@ -1,0 +1,1 @@
+"""What operators that move, gather, pad, resize and reduce share."""

@@ -1,0 +1,92 @@
+"""ARG_MAX and ARG_MIN: where along an axis the largest or smallest value is; the first of equals, NaN never if it can be helped.
+
+Numerics: tflite/kernels/arg_min_max.cc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.schema.options import ArgMaxOptions, ArgMinOptions
+from oplet_builtin_ops.shaping.shapes import (
+    Array,
+    Shape,
+    Thunk,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    read_int,
+    resolve_axis,
+)
+
+__all__ = ["TYPES", "bind_arg_max", "bind_arg_min", "prepare_arg"]
+
+#: Finds, for each line along an axis, the position of the value it looks for.
+Search = Callable[[Array, int], Array]
+
+_AXES = (TensorType.INT32, TensorType.INT64)
+TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT32, TensorType.BOOL)
+
+
+def _axis(node: Node) -> int:
+    return resolve_axis(read_int(node.inputs[1]), node.inputs[0].ndim)
+
+
+def _shapes(node: Node) -> list[Shape]:
+    source, axis = node.inputs[0], _axis(node)
+    ensure(source.shape[axis] > 0, f"axis {axis} of {source} is empty, so that there is nothing to choose from.")
+    return [source.shape[:axis] + source.shape[axis + 1 :]]
+
+
+def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | type[ArgMinOptions]) -> None:
+    """Check an ARG_MAX or ARG_MIN node and size its output, if the axis is known by now."""
+    ensure_operands(node, 2)
+    source, axis = node.inputs
+    ensure_type(source, *TYPES)
+    ensure_type(axis, *_AXES)
+    ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
+    ensure(axis.size == 1, f"{axis} must hold exactly one value, not {axis.size}.")
+    wanted = node.options(options).output_type
+    ensure(wanted in _AXES, f"output_type is {wanted!r}; it must be INT32 or INT64.")
+    context.set_type(node.outputs[0], wanted)
+    defer_or_resize(context, node, [axis], _shapes)
+
+
+def bind_arg_max(context: Context, node: Node) -> Thunk:
+    """The thunk of an ARG_MAX node."""
+    return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmax, -np.inf))
+
+
+def bind_arg_min(context: Context, node: Node) -> Thunk:
+    """The thunk of an ARG_MIN node."""
+    return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmin, np.inf))
+
+
+def _bind(node: Node, search: Search, worst: float) -> Thunk:
+    source, output, axis = node.inputs[0].data, node.outputs[0].data, _axis(node)
+    floats = source.dtype.kind == "f"
+    if not output.size:
+        return lambda: None
+
+    def run() -> None:
+        # numpy would take a NaN before any number; the maximum is NaN if there is one.
+        if floats and np.isnan(np.maximum.reduce(source, None)):
+            output[...] = _ignoring_nan(source, search, worst, axis)
+        else:
+            output[...] = search(source, axis)
+
+    return run
+
+
+def _picked(values: Array, at: Array, axis: int) -> Array:
+    return np.take_along_axis(values, np.expand_dims(at, axis), axis).squeeze(axis)
+
+
+def _ignoring_nan(source: Array, search: Search, worst: float, axis: int) -> Array:
+    masked = np.where(np.isnan(source), np.float32(worst), source)
+    found = search(masked, axis)
+    # Where nothing is better than the stand-in for NaN, the first number wins; where all is NaN, the first of all.
+    return np.where(_picked(masked, found, axis) == worst, np.argmax(~np.isnan(source), axis), found)

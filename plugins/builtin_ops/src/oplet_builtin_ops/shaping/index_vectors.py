@@ -1,0 +1,29 @@
+"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER: integer tensors one axis of which runs along a vector."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shaping.shapes import Array, Shape
+
+__all__ = ["ensure_index_vectors", "index_vectors"]
+
+
+def ensure_index_vectors(indices: Tensor, axis: int, length: int) -> Shape:
+    """The shape of the batch of vectors, once they are known to have the given length.
+
+    Raises:
+        EnsureError: the type is wrong, there is no such axis, or the vectors have another length.
+    """
+    ensure_type(indices, TensorType.INT32, TensorType.INT64)
+    rank = indices.ndim
+    ensure(0 <= axis <= rank, f"index_vector_dim is {axis}; {indices} has the axes 0 to {rank - 1}, and {rank} means scalars.")
+    found = indices.shape[axis] if axis < rank else 1
+    ensure(found == length, f"the index vectors of {indices} have length {found} and must have {length}.")
+    return indices.shape[:axis] + indices.shape[axis + 1 :]
+
+
+def index_vectors(indices: Array, axis: int) -> Array:
+    """The view of the indices that has the vectors along its last axis."""
+    return indices[..., None] if axis == indices.ndim else np.moveaxis(indices, axis, -1)

@@ -1,0 +1,120 @@
+"""Linear interpolation along rows and columns, as products with small matrices.
+
+Each output pixel is a weighted mean of two neighbours along either axis, so resizing an axis is a product with a banded
+matrix. It is done in blocks of a few outputs, which see few inputs, so that BLAS multiplies little that is zero. (An
+infinite input makes NaN of its whole block.)
+Numerics: tflite/kernels/internal/reference/resize_bilinear.h
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.shaping.shapes import Array, Shape
+
+__all__ = ["Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate"]
+
+#: Outputs per block: fewer cost calls, more multiply zeros.
+_BLOCK = 16
+#: Up to so many channels, one product with a matrix for all channels beats one product per row.
+_FEW_CHANNELS = 4
+#: The integer kernel's fractions have 10 bits.
+_ONE = 1 << 10
+
+
+class Neighbours(NamedTuple):
+    """For each output along an axis: its lower and upper neighbour, and how far towards the upper it lies.
+
+    Attributes:
+        lower: position of the lower neighbour.
+        upper: position of the upper neighbour.
+        fraction: the way from the lower to the upper, 0 to `one`.
+        one: what counts as the whole way.
+    """
+
+    lower: Array
+    upper: Array
+    fraction: Array
+    one: int
+
+
+def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
+    """The neighbours by LiteRT's float32 arithmetic."""
+    steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
+    scale, half = np.float32(steps) / np.float32(spaces), np.float32(0.5)
+    index = np.arange(outputs, dtype=np.float32)
+    real = (index + half) * scale - half if half_pixel_centers else index * scale
+    lower = np.clip(np.floor(real).astype(np.int64), 0, length - 1)
+    upper = np.clip(np.ceil(real).astype(np.int64), 0, length - 1)
+    return Neighbours(lower, upper, real - lower.astype(np.float32), 1)
+
+
+def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
+    """The neighbours by LiteRT's 10-bit arithmetic, with all fractions cut to lowest terms."""
+    steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
+    scale = (_ONE * steps + spaces // 2) // spaces
+    real = np.arange(outputs) * scale + (scale // 2 - _ONE // 2 if half_pixel_centers else 0)
+    lower = np.clip(real // _ONE, 0, length - 1)
+    upper = np.clip((real + _ONE - 1) // _ONE, 0, length - 1)
+    # Both neighbours may be the same at an end, where the fractions add up to one whatever they are.
+    fraction = np.where(lower == upper, 0, real - _ONE * lower)
+    terms = int(np.gcd.reduce(fraction, initial=_ONE))
+    return Neighbours(lower, upper, fraction // terms, _ONE // terms)
+
+
+def between_shape(source: Shape, output: Shape) -> Shape:
+    """The shape between the two steps: whichever order makes it smaller, since columns are the costly ones to make."""
+    batch, height, width, channels = source
+    if output[1] >= height:
+        return (batch, height, output[2], channels)
+    return (batch, output[1], width, channels)
+
+
+def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[tuple[slice, slice, Array]]:
+    """Slices of outputs, the inputs that they see, and the matrix between the two."""
+    count = len(axis.lower)
+    size = min(_BLOCK, max(1, _BLOCK * count // length))
+    blocks = []
+    for start in range(0, count, size):
+        lower, upper, fraction = (array[start : start + size] for array in axis[:3])
+        first, end = int(lower.min()), int(upper.max()) + 1
+        rows = np.arange(len(lower))
+        matrix = np.zeros((len(rows), end - first), dtype)
+        np.add.at(matrix, (rows, lower - first), axis.one - fraction)
+        np.add.at(matrix, (rows, upper - first), fraction)
+        blocks.append((slice(start, start + len(rows)), slice(first, end), matrix))
+    return blocks
+
+
+def _resize_rows(source: Array, target: Array, axis: Neighbours) -> list[Call]:
+    batch, height = source.shape[:2]
+    inputs, outputs = source.reshape(batch, height, -1), target.reshape(batch, target.shape[1], -1)
+    return [
+        (np.matmul, (matrix, inputs[:, seen], outputs[:, made])) for made, seen, matrix in _blocks(axis, height, target.dtype)
+    ]
+
+
+def _resize_columns(source: Array, target: Array, axis: Neighbours) -> list[Call]:
+    _, _, width, channels = source.shape
+    blocks = _blocks(axis, width, target.dtype)
+    if channels > _FEW_CHANNELS:
+        inputs, outputs = source.reshape(-1, width, channels), target.reshape(-1, target.shape[2], channels)
+        return [(np.matmul, (matrix, inputs[:, seen], outputs[:, made])) for made, seen, matrix in blocks]
+
+    def flat(maps: Array, part: slice) -> Array:
+        return maps.reshape(-1, maps.shape[2] * channels)[:, part.start * channels : part.stop * channels]
+
+    alike = np.eye(channels, dtype=target.dtype)
+    return [(np.matmul, (flat(source, seen), np.kron(matrix.T, alike), flat(target, made))) for made, seen, matrix in blocks]
+
+
+def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> list[Call]:
+    """The passes that resize maps (NHWC, all three of one float type); the weights of the sums are not divided by `one`."""
+    if not target.size:
+        return []
+    if target.shape[1] >= source.shape[1]:
+        return _resize_columns(source, between, across) + _resize_rows(between, target, down)
+    return _resize_rows(source, between, down) + _resize_columns(between, target, across)

@@ -1,0 +1,94 @@
+"""PAD and PADV2: a border of one value around a tensor.
+
+Numerics: tflite/kernels/pad.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shaping.shapes import (
+    Array,
+    Shape,
+    Thunk,
+    along,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_same_quantization,
+    ensure_same_type,
+)
+
+__all__ = ["bind_pad", "prepare_pad"]
+
+_PADDING_TYPES = (TensorType.INT32, TensorType.INT64, TensorType.INT8, TensorType.INT16, TensorType.BOOL)
+_QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+
+
+def prepare_pad(context: Context, node: Node) -> None:
+    """Check a PAD or PADV2 node (LiteRT serves both with one kernel) and size its output."""
+    ensure_operands(node, 2, optional=1)
+    source, paddings = node.inputs[:2]
+    output, value = node.outputs[0], node.optional_input(2)
+    ensure_same_type(source, output)
+    ensure_type(paddings, *_PADDING_TYPES)
+    ensure(paddings.shape == (source.ndim, 2), f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}.")
+    if value is not None:
+        ensure_same_type(value, source)
+        ensure(value.size == 1, f"the padding value {value} must be one value, not {value.size}.")
+        if _is_quantized(source):
+            ensure_same_quantization(value, output)
+    elif _is_quantized(source):
+        limits = np.iinfo(output.dtype)
+        ensure(
+            limits.min <= output.zero_point <= limits.max,
+            f"{output} has zero point {output.zero_point}, which its type cannot hold; padding is made of it.",
+        )
+    defer_or_resize(context, node, [paddings], _shapes)
+
+
+def bind_pad(context: Context, node: Node) -> Thunk:
+    """The thunk of a PAD or PADV2 node."""
+    return defer_or_run(context, node, _shapes, _bind)
+
+
+def _is_quantized(tensor: Tensor) -> bool:
+    # LiteRT pads uint8 as quantized always, the other integers only if they carry parameters.
+    return tensor.type == TensorType.UINT8 or (tensor.type in _QUANTIZED and tensor.quantization is not None)
+
+
+def _pairs(node: Node) -> list[list[int]]:
+    pairs: list[list[int]] = np.asarray(node.inputs[1].data, np.int64).tolist()
+    ensure(all(amount >= 0 for pair in pairs for amount in pair), f"the paddings {pairs} must not be negative.")
+    return pairs
+
+
+def _shapes(node: Node) -> list[Shape]:
+    return [tuple(before + dim + after for dim, (before, after) in zip(node.inputs[0].shape, _pairs(node)))]
+
+
+def _bind(node: Node) -> Thunk:
+    output, source, value = node.outputs[0], node.inputs[0].data, node.optional_input(2)
+    if value is not None:
+        filling = value.data.reshape(())
+    else:
+        filling = np.zeros((), output.dtype)
+        filling[...] = output.zero_point if _is_quantized(node.inputs[0]) else 0
+    inside = output.data
+    # The arena may have put something else here since the last run, so the border is written each time.
+    border: list[Array] = []
+    for axis, (before, after) in enumerate(_pairs(node)):
+        end = inside.shape[axis] - after
+        for part in (slice(0, before), slice(end, None)):
+            slab = inside[along(axis, part)]
+            if slab.size:
+                border.append(slab)
+        inside = inside[along(axis, slice(before, end))]
+
+    def run() -> None:
+        for slab in border:
+            slab[...] = filling
+        inside[...] = source
+
+    return run

@@ -1,0 +1,131 @@
+"""What the reductions share: which axes go, what shape is left, sums, and all that one ufunc does.
+
+Numerics: tflite/kernels/reduce.cc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.schema.options import ReducerOptions
+from oplet_builtin_ops.shaping.shapes import (
+    Array,
+    Shape,
+    Thunk,
+    defer_or_resize,
+    defer_or_run,
+    ensure_operands,
+    ensure_same_quantization,
+    ensure_same_type,
+    read_ints,
+    resolve_axes,
+)
+
+__all__ = [
+    "NUMBERS",
+    "QUANTIZED",
+    "bind_by_ufunc",
+    "bind_reduction",
+    "highest",
+    "kept_shape",
+    "lowest",
+    "prepare_reduction",
+    "reduced_axes",
+    "reduction_by_ufunc",
+    "summing",
+]
+
+#: The types that most reductions take.
+NUMBERS = (
+    TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
+)  # fmt: skip
+QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """The axes that are reduced, ascending, each once."""
+    return resolve_axes(read_ints(node.inputs[1]), node.inputs[0].ndim)
+
+
+def kept_shape(node: Node) -> Shape:
+    """The output's shape with every reduced dimension kept as 1."""
+    axes = reduced_axes(node)
+    return tuple(1 if axis in axes else dim for axis, dim in enumerate(node.inputs[0].shape))
+
+
+def _shapes(node: Node) -> list[Shape]:
+    kept = kept_shape(node)
+    if node.options(ReducerOptions).keep_dims:
+        return [kept]
+    axes = reduced_axes(node)
+    return [tuple(dim for axis, dim in enumerate(kept) if axis not in axes)]
+
+
+def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
+    """Check a reduction of tensors of one of `types` and size its output, if the axes are known by now."""
+    ensure_operands(node, 2)
+    source, axes = node.inputs
+    output = node.outputs[0]
+    ensure_type(source, *types)
+    ensure_same_type(source, output)
+    ensure_type(axes, TensorType.INT32)
+    if source.type == TensorType.INT16:
+        for tensor in (source, output):
+            ensure(tensor.zero_point == 0, f"{tensor} has zero point {tensor.zero_point}; int16 takes 0 here.")
+    defer_or_resize(context, node, [axes], _shapes)
+
+
+def bind_reduction(context: Context, node: Node, bind: Callable[[Node], Thunk]) -> Thunk:
+    """The thunk of a reduction; `bind` binds the node once its output has its shape."""
+    return defer_or_run(context, node, _shapes, bind)
+
+
+def lowest(dtype: np.dtype[Any]) -> float:
+    """The lowest finite value of a type."""
+    return float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def highest(dtype: np.dtype[Any]) -> float:
+    """The highest finite value of a type."""
+    return float(np.finfo(dtype).max) if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
+def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
+    """A thunk: output = the sums over the axes, which `output` keeps with length 1; of its own type, integers wrap around."""
+    if source.dtype == np.float32 and axes and axes == tuple(range(axes[0], axes[-1] + 1)):
+        # Neighbouring axes are one axis of a matrix, or of a stack of them, whose columns BLAS adds up.
+        before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
+        ones = np.ones((1, prod(source.shape[axis] for axis in axes)), np.float32)
+        stack = source.reshape(before, ones.shape[1], after)
+        if after == 1:
+            return partial(np.matmul, stack.reshape(before, ones.shape[1]), ones[0], output.reshape(before))
+        return partial(np.matmul, ones, stack, output.reshape(before, 1, after))
+    return partial(np.add.reduce, source, axes, output.dtype, output, True)
+
+
+def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float]) -> Thunk:
+    """The thunk of a reduction that folds values as they are; `of_nothing` is what comes out where there are none."""
+    source, output, axes = node.inputs[0].data, node.outputs[0].data, reduced_axes(node)
+    if not source.size:
+        return partial(output.fill, of_nothing(output.dtype))
+    return partial(combine.reduce, source, axes, output.dtype, output.reshape(kept_shape(node)), keepdims=True)
+
+
+def reduction_by_ufunc(combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float], *types: TensorType) -> Registration:
+    """A reduction of tensors of one of `types` whose quantization, if any, stays what it is."""
+
+    def prepare(context: Context, node: Node) -> None:
+        prepare_reduction(context, node, *types)
+        if node.inputs[0].type in QUANTIZED:
+            ensure_same_quantization(node.inputs[0], node.outputs[0])
+
+    def bind(context: Context, node: Node) -> Thunk:
+        return bind_reduction(context, node, lambda node: bind_by_ufunc(node, combine, of_nothing))
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=types)

@@ -1,0 +1,33 @@
+"""What RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR share: operands and the size that is asked for."""
+
+from __future__ import annotations
+
+from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shaping.shapes import Shape, defer_or_resize, ensure_operands, read_ints, take_type
+
+__all__ = ["prepare_resize", "resized_shapes"]
+
+
+def resized_shapes(node: Node) -> list[Shape]:
+    """The output's shape, by the size that the second input has now.
+
+    Raises:
+        EnsureError: a dimension is not above zero.
+    """
+    source, size = node.inputs
+    height, width = read_ints(size)
+    ensure(height > 0 and width > 0, f"{size} asks for {height} x {width}; both must be above zero.")
+    return [(source.shape[0], height, width, source.shape[3])]
+
+
+def prepare_resize(context: Context, node: Node, *types: TensorType) -> None:
+    """Check a node that resizes maps of one of `types` and size its output, if the size is known by now."""
+    ensure_operands(node, 2)
+    source, size = node.inputs
+    ensure_type(source, *types)
+    take_type(node.outputs[0], source)
+    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    ensure(source.shape[1] > 0 and source.shape[2] > 0, f"{source} has no pixels to make others from.")
+    ensure_type(size, TensorType.INT32)
+    ensure(size.shape == (2,), f"{size} must be a vector of two, height and width.")
+    defer_or_resize(context, node, [size], resized_shapes)

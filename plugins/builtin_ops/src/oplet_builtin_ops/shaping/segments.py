@@ -1,0 +1,125 @@
+"""SEGMENT_SUM and UNSORTED_SEGMENT_*: rows that carry the same id, combined.
+
+Numerics: tflite/kernels/segment_sum.cc, tflite/kernels/unsorted_segment.cc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
+
+__all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
+
+#: The value that a segment without rows keeps, from the type of the rows.
+Initial = Callable[["np.dtype[np.generic]"], float]
+
+
+class Groups(NamedTuple):
+    """Rows sorted by id: their order, where each group of equal ids starts in it, and the ids of the groups."""
+
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    ids: NDArray[np.signedinteger[Any]]
+
+
+def grouped(ids: Array) -> Groups:
+    """The groups of rows whose ids, one a row, are equal; rows with negative ids are left out."""
+    order = np.argsort(ids, kind="stable")
+    order = order[np.searchsorted(ids, 0, sorter=order) :]
+    present = ids[order]
+    starts = np.flatnonzero(np.diff(present, prepend=-1))
+    return Groups(order, starts, present[starts])
+
+
+_TYPES = (TensorType.INT32, TensorType.FLOAT32)
+
+
+def combined(combine: np.ufunc, rows: Array, groups: Groups) -> Array:
+    """The rows of each group folded into one, of the rows' own type, in the order in which they come."""
+    if not rows.size or not groups.ids.size:
+        return np.zeros((groups.ids.size, rows.shape[1]), rows.dtype)
+    folded: Array = combine.reduceat(rows[groups.order], groups.starts, 0, rows.dtype)
+    return folded
+
+
+def _prepare(context: Context, node: Node, inputs: int, shapes: Callable[[Node], list[Shape]]) -> None:
+    ensure_operands(node, inputs)
+    source = node.inputs[0]
+    ensure_type(source, *_TYPES)
+    for tensor in node.inputs[1:]:
+        ensure_type(tensor, TensorType.INT32)
+    context.set_type(node.outputs[0], source.type)
+    defer_or_resize(context, node, node.inputs[1:], shapes)
+
+
+def segment_reduction() -> Registration:
+    """SEGMENT_SUM: the ids rise by steps of at most one."""
+    return _registration(2, _sorted_shapes, np.add, lambda dtype: 0)
+
+
+def unsorted_segment_reduction(combine: np.ufunc, initial: Initial) -> Registration:
+    """UNSORTED_SEGMENT_*: ids in any order, those below zero left out; a third input says how many segments there are."""
+    return _registration(3, _unsorted_shapes, combine, initial)
+
+
+def _registration(inputs: int, shapes: Callable[[Node], list[Shape]], combine: np.ufunc, initial: Initial) -> Registration:
+    def prepare(context: Context, node: Node) -> None:
+        _prepare(context, node, inputs, shapes)
+
+    def bind(context: Context, node: Node) -> Thunk:
+        return defer_or_run(context, node, shapes, lambda node: _bind(node, combine, initial))
+
+    return Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+
+
+def _sorted_shapes(node: Node) -> list[Shape]:
+    source, ids = node.inputs
+    ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
+    ensure(ids.shape == source.shape[:1], f"{ids} must be a vector of {source.shape[0]} ids, one per row of {source}.")
+    values = ids.data.astype(np.int64)
+    steps = np.diff(values, prepend=-1)
+    wrong = np.flatnonzero((steps < 0) | (steps > 1) | ((np.arange(steps.size) == 0) & (steps != 1)))
+    if wrong.size:
+        at = int(wrong[0])
+        before = f" after {values[at - 1]}" if at else ""
+        ensure(False, f"segment ids start at 0 and rise by at most 1; number {at} is {values[at]}{before}.")
+    return [((int(values[-1]) + 1 if values.size else 0), *source.shape[1:])]
+
+
+def _unsorted_shapes(node: Node) -> list[Shape]:
+    source, ids, segments = node.inputs
+    ensure(ids.shape == source.shape[: ids.ndim], f"the shape of {ids} must be how the shape of {source} begins.")
+    ensure(segments.shape in ((), (1,)), f"{segments} must be one value, the number of segments.")
+    count = read_int(segments)
+    ensure(count >= 0, f"the number of segments is {count} and must not be negative.")
+    highest = int(ids.data.max()) if ids.size else -1
+    ensure(
+        highest < count,
+        f"segment id {highest} (number {_position(ids.data, highest)}) is not below {count}, the number of segments.",
+    )
+    return [(count, *source.shape[ids.ndim :])]
+
+
+def _position(values: Array, wanted: int) -> int:
+    return int((values.ravel() == wanted).argmax()) if values.size else 0
+
+
+def _bind(node: Node, combine: np.ufunc, initial: Initial) -> Thunk:
+    source, ids, output = node.inputs[0].data, node.inputs[1].data.ravel(), node.outputs[0].data
+    rows = source.reshape(ids.size, prod(output.shape[1:]))
+    segments = output.reshape(len(output), rows.shape[1])
+    start = np.array(initial(output.dtype), output.dtype)
+    groups = grouped(ids)  # the ids do not change after this: when they are no constant, each run binds anew
+
+    def run() -> None:
+        segments[...] = start
+        segments[groups.ids] = combine(combined(combine, rows, groups), start)
+
+    return run
