@@ -19,7 +19,7 @@ _HEAD = """# Operators
 Generated from the registrations by `python -m oplet.tools.operators`; do not edit.
 
 What each operator of `{package}` is served in, and which element types its main inputs may have. "Differs" says where an answer is
-not LiteRT's, and why.
+not LiteRT's, and why; [where oplet and LiteRT disagree](numerics.md) has more of it.
 
 | operator | versions | types | differs |
 |---|---|---|---|
@@ -44,7 +44,17 @@ def _row(claim: Claim, registration: Registration) -> str:
 
 
 def _types(types: Iterable[TensorType]) -> str:
-    return ", ".join(type.name.lower() for type in sorted(set(types))) or "any"
+    taken = set(types)
+    refused = set(TensorType) - taken
+    if not taken or not refused:
+        return "any"
+    if len(refused) < len(taken):
+        return f"any but {_names(refused)}"
+    return _names(taken)
+
+
+def _names(types: Iterable[TensorType]) -> str:
+    return ", ".join(type.name.lower() for type in sorted(types))
 
 
 def main() -> None:

@@ -183,5 +183,5 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     types=(_FLOAT32, _INT8, _INT16),
-    differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none.",
+    differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none",
 )

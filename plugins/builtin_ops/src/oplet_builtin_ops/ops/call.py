@@ -14,4 +14,8 @@ def prepare(context: Context, node: Node) -> None:
     node.prepared = callee, bool(node.outputs) and prepare_branches(context, [callee], node.outputs)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    differences="LiteRT has no kernel of it",
+)

@@ -188,4 +188,10 @@ def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> list[Ca
     return layer.quantize(factors) + products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=_SOURCES,
+    differences="the bias may be missing, dilations may exceed 32767 and groups may have hybrid weights with a single scale",
+)

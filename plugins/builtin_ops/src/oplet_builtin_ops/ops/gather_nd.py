@@ -44,4 +44,10 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=_TYPES,
+    differences="a position without coordinates picks the whole tensor, where LiteRT finds it out of bounds",
+)

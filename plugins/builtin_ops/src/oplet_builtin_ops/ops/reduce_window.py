@@ -54,5 +54,5 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     types=REDUCIBLE_TYPES,
-    differences="a sum or product of booleans is a boolean here, and a NaN in a window makes its maximum and minimum NaN.",
+    differences="a sum or product of booleans is a boolean here, and a NaN in a window makes its maximum and minimum NaN",
 )

@@ -52,5 +52,5 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     types=(TensorType.FLOAT32,),
-    differences="transforms of width 1 are right here; LiteRT leaves a part of them out.",
+    differences="transforms of width 1 are right here; LiteRT leaves a part of them out",
 )

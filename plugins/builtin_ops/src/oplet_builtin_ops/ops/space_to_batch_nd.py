@@ -9,4 +9,10 @@ from oplet import Registration
 from oplet_builtin_ops.shaping.batch_blocks import bind_space_to_batch, prepare_space_to_batch
 from oplet_builtin_ops.shaping.shapes import PLAIN_TYPES
 
-REGISTRATION = Registration(prepare=prepare_space_to_batch, bind=bind_space_to_batch, pure=True, types=PLAIN_TYPES)
+REGISTRATION = Registration(
+    prepare=prepare_space_to_batch,
+    bind=bind_space_to_batch,
+    pure=True,
+    types=PLAIN_TYPES,
+    differences="refuses negative paddings",
+)

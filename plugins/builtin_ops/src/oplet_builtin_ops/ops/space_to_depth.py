@@ -31,4 +31,9 @@ def bind(context: Context, node: Node) -> Thunk:
     return copier(output.reshape(batch, height, width, block, block, channels), blocks.transpose(0, 1, 3, 2, 4, 5))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    differences="takes any type; LiteRT refuses int16 and others",
+)

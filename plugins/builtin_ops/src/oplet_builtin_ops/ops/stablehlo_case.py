@@ -46,4 +46,8 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    differences="checks the node's own branches; LiteRT compares all subgraphs of the model",
+)

@@ -26,4 +26,8 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     return Call(context, callee, node.inputs, node.outputs, dynamic=dynamic)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    differences="needs no name and no attributes of the composite",
+)

@@ -15,4 +15,8 @@ def prepare(context: Context, node: Node) -> None:
     )
 
 
-REGISTRATION = Registration(prepare=prepare, invoke=prepare)
+REGISTRATION = Registration(
+    prepare=prepare,
+    invoke=prepare,
+    differences="always refused, with the name of what it calls; LiteRT has no kernel of it",
+)

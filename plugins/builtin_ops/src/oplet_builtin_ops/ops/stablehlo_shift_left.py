@@ -31,5 +31,5 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     types=(TensorType.INT8, TensorType.INT16, TensorType.INT32),
-    differences="shifts by 32 or more, or by a negative amount, leave zero; LiteRT's answer depends on the length of the tensor.",
+    differences="shifts by 32 or more, or by a negative amount, leave zero; LiteRT's answer depends on the length of the tensor",
 )

@@ -13,4 +13,8 @@ def prepare(context: Context, node: Node) -> None:
     prepare_loop(context, node, options.cond_subgraph_index, options.body_subgraph_index)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind_loop)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind_loop,
+    differences="LiteRT has no kernel of it",
+)

@@ -13,4 +13,8 @@ def prepare(context: Context, node: Node) -> None:
     prepare_loop(context, node, options.cond_subgraph_index, options.body_subgraph_index)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind_loop)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind_loop,
+    differences="loop variables may swap places, of which LiteRT overwrites one, and nested loops may share a condition subgraph",
+)
