@@ -176,7 +176,8 @@ class Contract:
                 got = run(interpreter, values)
             except PrepareError as error:
                 by_rule = isinstance(error.__cause__, EnsureError)
-                check(by_rule and self.refuses_empty, f"with tensors of no elements it fails: {error}")
+                hint = " (if that is its rule, say refuses_empty = True)" if by_rule else ""
+                check(by_rule and self.refuses_empty, f"with tensors of no elements it fails: {error}{hint}")
                 return
             except OpletError as error:
                 raise AssertionError(f"with tensors of no elements it fails: {error}") from error
