@@ -117,6 +117,8 @@ def verdict(ours: Answer, theirs: Answer, case: Case) -> str:
     """How oplet's answer contradicts LiteRT's; "" if it does not."""
     if theirs.kind in ("died", "hung"):
         return ""
+    if case.broken and ours.kind == "refused":
+        return ""  # LiteRT runs some of what is broken; refusing it is never wrong
     if ours.kind != theirs.kind:
         return f"oplet {ours.kind} {ours.message}\nLiteRT {theirs.kind} {theirs.message}"
     if ours.kind == "refused":

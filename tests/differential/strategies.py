@@ -36,7 +36,7 @@ _SPECIAL = (np.nan, np.inf, -np.inf, 3e38, -3e38)
 _RANGES = {I4: (-8, 7), I2: (-2, 1)}
 
 
-@dataclass
+@dataclass(repr=False)
 class Arg:
     """One tensor of a case.
 
@@ -59,6 +59,16 @@ class Arg:
     alone: bool = True
     sparsity: Any = None
     data: NDArray[Any] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        parts = [f"{self.type.name}{list(self.shape)}"]
+        if self.constant or self.variable:
+            parts.append("constant" if self.constant else "variable")
+        if self.scale is not None:
+            parts.append(f"{self.scale}, {self.zero_point}" + (f" along {self.axis}" if np.ndim(self.scale) else ""))
+        if self.data is not None and self.data.size <= 6 and not self.flexible:
+            parts.append(str(self.data.tolist()))
+        return f"<{' '.join(parts)}>"
 
     def values(self) -> NDArray[Any]:
         """The values of the first step."""
@@ -251,6 +261,7 @@ class Draw:
         """A tensor of these values: axes, shapes, sizes. Mostly part of the model, as converters make it."""
         data = np.asarray(array).astype(numpy_dtype(type))
         constant = not self.seldom(4) if constant is None else constant
+        constant = constant or (type is STRING and not data.shape)
         return Arg(type, data.shape, lambda: data, constant=constant, flexible=False)
 
     # Cases ---------------------------------------------------------------------------------------------------
@@ -311,7 +322,7 @@ class Draw:
         what = self.pick("type", "output type", "rank", "dimension", "left out", "missing", "extra", "no quantization")
         if what == "type":
             type = self.pick(*FEEDABLE)
-            data = self.values(type, arg.shape)
+            data = self.values(type, arg.shape, -3, 6)  # small ones: they may become a shape
             args[position] = replace(arg, type=type, data=data, make=lambda: data)
         elif what == "output type":
             index = self.integer(0, len(made) - 1)

@@ -114,6 +114,8 @@ def unique(draw: Draw) -> Case:
 def topk_v2(draw: Draw) -> Case:
     x = draw.tensor(draw.type(F32, I8, U8, I32, I64, I16), draw.shape(1, 3, 9))
     k = draw.integer(0, x.shape[-1]) if not draw.seldom(15) else draw.pick(x.shape[-1] + 1, -1)
+    if k < 0:
+        draw.broken = "k"
     x.flexible = False
     return draw.one_op([x, draw.given(k, draw.pick(I32, I32, I16))], [like(x), out(draw.pick(I32, I32, I16))])
 
@@ -173,6 +175,8 @@ def sparse_to_dense(draw: Draw) -> Case:
 def embedding_lookup(draw: Draw) -> Case:
     table = draw.shape(2, 4, empty=False)
     type = draw.type(F32, I8, U8, I4)
+    if type is I4:
+        table = (*table[:-1], 2 * table[-1])  # rows of whole bytes
     values = draw.tensor(type, table, quantized=type not in (F32, I32), constant=True if type is I4 else None, symmetric=True)
     if type in (I8, I4) and draw.seldom(3):
         values.scale, values.zero_point = [0.1 * (i + 1) for i in range(table[0])], [0] * table[0]

@@ -46,9 +46,9 @@ def weights(draw: Draw, type: TensorType, shape: Sequence[int], channels: int, a
     return arg
 
 
-def bias(draw: Draw, x: Arg, w: Arg, channels: int) -> Arg | None:
-    """A bias of the type and the scales that the layer's arithmetic asks for, or none."""
-    if draw.seldom(4):
+def bias(draw: Draw, x: Arg, w: Arg, channels: int, required: bool = False) -> Arg | None:
+    """A bias of the type and the scales that the layer's arithmetic asks for, or none where it may be left out."""
+    if not required and draw.seldom(4):
         return None
     if x.type is F32:
         arg = draw.tensor(F32, (channels,), -2, 2, constant=not draw.seldom(8), quantized=False)
@@ -88,7 +88,9 @@ def conv_2d(draw: Draw) -> Case:
     inner, channels = draw.integer(1, 4), groups * draw.integer(1, 3)
     x = _image(draw, kind, inner * groups)
     height, width = draw.integer(1, 3), draw.integer(1, 3)
-    w = weights(draw, filter_kind, (channels, height, width, inner), channels, 0)
+    w = weights(
+        draw, filter_kind, (channels, height, width, inner), channels, 0, True if kind is F32 and not draw.seldom(4) else None
+    )
     options = Conv2DOptions(
         padding=draw.pick(Padding.SAME, Padding.VALID), stride_w=draw.integer(1, 3), stride_h=draw.integer(1, 3),
         fused_activation_function=activation(draw), dilation_w_factor=draw.pick(1, 1, 2, 3),
@@ -97,7 +99,7 @@ def conv_2d(draw: Draw) -> Case:
     if draw.seldom(30):
         options.stride_h = 0
     y = result(draw, x, height * width * inner)
-    b = bias(draw, x, w, channels)
+    b = bias(draw, x, w, channels, required=not draw.seldom())
     return draw.one_op([x, w, b] if b or draw.flag() else [x, w], [y], options, **tolerances(x, w))
 
 
@@ -116,9 +118,9 @@ def depthwise_conv_2d(draw: Draw) -> Case:
     )  # fmt: skip
     if draw.seldom(30):
         options.depth_multiplier = multiplier + 1
-    b = bias(draw, x, w, inner * multiplier)
+    b = bias(draw, x, w, inner * multiplier, required=True)  # LiteRT's optimized kernels die without one
     y = result(draw, x, height * width)
-    return draw.one_op([x, w, b] if b or draw.flag() else [x, w], [y], options, **tolerances(x, w))
+    return draw.one_op([x, w, b], [y], options, **tolerances(x, w))
 
 
 @spec("TRANSPOSE_CONV", weight=3)
@@ -214,6 +216,8 @@ def batch_matmul(draw: Draw) -> Case:
     hybrid = kind is F32 and second is I8
     y = draw.tensor(second, (*batch[1], *((columns, depth) if adj_y else (depth, columns))), constant=hybrid, symmetric=True)
     x.flexible = y.flexible = False
+    if kind is I16:  # the rescaled sums must fit 32 bits
+        x.scale, y.scale = draw.pick(0.0001, 0.001), draw.pick(0.0001, 0.0005)
     options = BatchMatMulOptions(adj_x=adj_x, adj_y=adj_y, asymmetric_quantize_inputs=draw.flag())
     z = result(draw, x, depth) if kind in (I8, I16) else out(kind if kind is not I8 else F32)
     if kind is I8 and draw.seldom(6):

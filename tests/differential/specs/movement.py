@@ -192,11 +192,18 @@ def strided_slice(draw: Draw) -> Case:
         options.ellipsis_mask = 1 << draw.integer(0, max(count - 1, 0))
     if draw.seldom(4):
         options.new_axis_mask = mask()
-    options.offset = draw.seldom(5)
     begin, end = ([draw.integer(-6, 6) for _ in range(count)] for _ in range(2))
     if draw.flag():
         begin, end = [draw.integer(0, 1) for _ in begin], [draw.integer(2, 5) for _ in end]
     strides = [draw.pick(1, 1, -1, 2, -2, 3) if not draw.seldom(40) else 0 for _ in range(count)]
+    if draw.seldom(6):  # `end` counts from `begin`; LiteRT reads it for all axes, whatever the masks say
+        count = len(x.shape)
+        begin = [draw.integer(0, max(dim - 1, 0)) for dim in x.shape]
+        end = [draw.integer(1, max(dim - first, 1)) for dim, first in zip(x.shape, begin)]
+        strides = [draw.pick(1, 1, 2) for _ in x.shape]
+        options = StridedSliceOptions(offset=True, shrink_axis_mask=options.shrink_axis_mask if draw.flag() else 0)
+    elif count > len(x.shape):
+        draw.broken = "axes"
     x.flexible = False
     type = draw.pick(I32, I32, I64, I16) if draw.seldom(4) else I32
     constant = not draw.seldom(4)
@@ -363,7 +370,7 @@ def dynamic_update_slice(draw: Draw) -> Case:
 
 @spec("DILATE")
 def dilate(draw: Draw) -> Case:
-    x = draw.tensor(draw.type(F32, I8, U8, I16, I32, I64, F64, U16, U32, U64), draw.shape(1, 5, 4), quantized=False)
+    x = draw.tensor(draw.type(F32, I8, U8, I16, I32, I64, F64, U16, U32, U64), draw.shape(1, 5, 4, empty=False), quantized=False)
     factors = [draw.integer(1, 3) for _ in x.shape]
     if draw.seldom(15):
         factors[0] = draw.pick(0, -1)
