@@ -237,7 +237,7 @@ class Interpreter:
         np.copyto(tensor.data, array)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
-        """A copy of a tensor's value; a numpy scalar if it has no dimensions, as LiteRT gives it.
+        """A copy of a tensor's value; a numpy scalar if it is a number without dimensions, as LiteRT gives it.
 
         Raises:
             TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
@@ -249,7 +249,8 @@ class Interpreter:
                 f"The memory of {tensor} was given to another tensor after the last node that reads it. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
             )
-        return np.array(tensor.data)[()]
+        value = np.array(tensor.data)
+        return value if value.dtype.hasobject else value[()]
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
         """A function that returns a view of a tensor's memory. Hold the function, not the views.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
 from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale
@@ -21,6 +21,11 @@ from oplet_builtin_ops.shaping.shapes import (
     resolve_axis,
 )
 
+_TYPES = (
+    TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
+    TensorType.INT32, TensorType.INT64, TensorType.BOOL, TensorType.UINT32, TensorType.INT4,
+)  # fmt: skip
+
 
 def prepare(context: Context, node: Node) -> None:
     ensure(node.inputs, "it has no inputs and takes at least one.")
@@ -29,6 +34,7 @@ def prepare(context: Context, node: Node) -> None:
     activation = options.fused_activation_function
     ensure(activation == ActivationFunctionType.NONE, f"it has the fused activation {activation.name}; only NONE is allowed.")
     first, output = node.inputs[0], node.outputs[0]
+    ensure_type(first, *_TYPES)
     # Scalars are laid side by side, as if each were a vector of one.
     axis = resolve_axis(options.axis, max(first.ndim, 1))
     length = 0
@@ -88,4 +94,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_eq, ensure_type
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -30,6 +30,8 @@ _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.UINT8)
 
 
 def prepare(context: Context, node: Node) -> None:
+    # The bias may be left out (-1), its place may not.
+    ensure_eq(len(node.inputs), 3, "the number of inputs")
     ensure_operands(node, 2, optional=1)
     source, weights = node.inputs[:2]
     bias, output = node.optional_input(2), node.outputs[0]

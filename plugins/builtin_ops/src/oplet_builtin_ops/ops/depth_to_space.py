@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import DepthToSpaceOptions
 from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type
+
+_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT32, TensorType.INT64)
 
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
+    ensure_type(source, *_TYPES)
     ensure_same_type(source, output)
     ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
     block = node.options(DepthToSpaceOptions).block_size
@@ -31,4 +34,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return copier(output.reshape(batch, height, block, width, block, channels), blocks.transpose(0, 1, 3, 2, 4, 5))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -31,9 +31,16 @@ def _axes(node: Node) -> tuple[int, int]:
     return axis, batch
 
 
+_TYPES = (
+    TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT4, TensorType.INT8,
+    TensorType.INT16, TensorType.INT32, TensorType.INT64, TensorType.BOOL, TensorType.STRING,
+)  # fmt: skip
+
+
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     source, positions = node.inputs
+    ensure_type(source, *_TYPES)
     take_type(node.outputs[0], source)
     ensure_type(positions, TensorType.INT16, TensorType.INT32, TensorType.INT64)
     axis, batch = _axes(node)
@@ -73,4 +80,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

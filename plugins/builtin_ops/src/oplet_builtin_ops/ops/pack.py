@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import PackOptions
 from oplet_builtin_ops.shaping.shapes import (
     Thunk,
@@ -13,12 +13,17 @@ from oplet_builtin_ops.shaping.shapes import (
     resolve_axis,
 )
 
+_TYPES = (
+    TensorType.FLOAT32, TensorType.UINT8, TensorType.UINT32, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64,
+)  # fmt: skip
+
 
 def prepare(context: Context, node: Node) -> None:
     options = node.options(PackOptions)
     ensure(options.values_count > 0, f"values_count is {options.values_count} and must be above zero.")
     ensure_operands(node, options.values_count)
     first, output = node.inputs[0], node.outputs[0]
+    ensure_type(first, *_TYPES)
     axis = resolve_axis(options.axis, first.ndim + 1)
     for tensor in node.inputs:
         ensure_same_type(tensor, output)
@@ -44,5 +49,5 @@ REGISTRATION = Registration(
     prepare=prepare,
     bind=bind,
     pure=True,
-    differences="takes any type; LiteRT refuses bool and others",
+    types=_TYPES,
 )

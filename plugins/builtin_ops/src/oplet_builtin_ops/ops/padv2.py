@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from oplet import Registration
-from oplet_builtin_ops.shaping.padding import bind_pad, prepare_pad
+from oplet_builtin_ops.shaping.padding import PADDED_TYPES, bind_pad, prepare_pad
 
-REGISTRATION = Registration(prepare=prepare_pad, bind=bind_pad, pure=True)
+REGISTRATION = Registration(prepare=prepare_pad, bind=bind_pad, pure=True, types=PADDED_TYPES)

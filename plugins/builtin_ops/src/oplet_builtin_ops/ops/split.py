@@ -16,6 +16,8 @@ from oplet_builtin_ops.shaping.shapes import (
     take_type,
 )
 
+_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+
 
 def _shapes(node: Node) -> list[Shape]:
     source, count = node.inputs[1], len(node.outputs)
@@ -31,6 +33,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2, count)
     axis, source = node.inputs
     ensure_type(axis, TensorType.INT32)
+    ensure_type(source, *_TYPES)
     for output in node.outputs:
         take_type(output, source)
     defer_or_resize(context, node, [axis], _shapes)
@@ -57,5 +60,5 @@ REGISTRATION = Registration(
     prepare=prepare,
     bind=bind,
     pure=True,
-    differences="takes any type; LiteRT refuses bool and others",
+    types=_TYPES,
 )

@@ -15,7 +15,11 @@ from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_call
 def prepare(context: Context, node: Node) -> None:
     """Prepare the subgraph for the node's inputs."""
     ensure(node.inputs, "STABLEHLO_COMPOSITE takes at least one input, this node has none.")
-    index = node.options(StableHLOCompositeOptions).decomposition_subgraph_index
+    options = node.options(StableHLOCompositeOptions)
+    ensure(options.name is not None, "'stablehlo.composite' missing required option 'name'.")
+    attributes = options.composite_attributes
+    ensure(attributes is not None, "'stablehlo.composite' missing required option 'composite_attributes'.")
+    index = options.decomposition_subgraph_index
     callee = prepare_callee(context, index, "decomposition", node.inputs, len(node.outputs))
     node.prepared = callee, prepare_branches(context, [callee], node.outputs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import UnpackOptions
 from oplet_builtin_ops.shaping.shapes import (
     Thunk,
@@ -13,12 +13,18 @@ from oplet_builtin_ops.shaping.shapes import (
     resolve_axis,
 )
 
+_TYPES = (
+    TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
+    TensorType.INT32, TensorType.BOOL,
+)  # fmt: skip
+
 
 def prepare(context: Context, node: Node) -> None:
     options = node.options(UnpackOptions)
     ensure(options.num >= 0, f"num is {options.num} and must not be negative.")
     ensure_operands(node, 1, options.num)
     source = node.inputs[0]
+    ensure_type(source, *_TYPES)
     axis = resolve_axis(options.axis, source.ndim)
     ensure(source.size > 0, f"{source} has no elements to unpack.")
     ensure(source.shape[axis] == options.num, f"num is {options.num}, but axis {axis} of {source} is {source.shape[axis]}.")
@@ -45,5 +51,5 @@ REGISTRATION = Registration(
     prepare=prepare,
     bind=bind,
     pure=True,
-    differences="takes any type; LiteRT refuses int64 and others",
+    types=_TYPES,
 )

@@ -26,11 +26,19 @@ _PADDING_TYPES = (TensorType.INT32, TensorType.INT64, TensorType.INT8, TensorTyp
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 
+#: The element types that PAD and PADV2 take.
+PADDED_TYPES = (
+    TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
+    TensorType.INT32, TensorType.INT64, TensorType.BOOL,
+)  # fmt: skip
+
+
 def prepare_pad(context: Context, node: Node) -> None:
     """Check a PAD or PADV2 node (LiteRT serves both with one kernel) and size its output."""
     ensure_operands(node, 2, optional=1)
     source, paddings = node.inputs[:2]
     output, value = node.outputs[0], node.optional_input(2)
+    ensure_type(source, *PADDED_TYPES)
     ensure_same_type(source, output)
     ensure_type(paddings, *_PADDING_TYPES)
     ensure(paddings.shape == (source.ndim, 2), f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}.")
