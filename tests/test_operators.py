@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
+
 from oplet import BuiltinOperator, PluginManager
 from oplet.tools.operators import operators_page
 
