@@ -276,6 +276,7 @@ class Draw:
         version: int | None = None,
         rtol: float = 1e-5,
         atol: float = 1e-6,
+        floor: float = 0.0,
         breakable: bool = True,
         intermediates: Sequence[Spec] = (),
         custom_options: bytes = b"",
@@ -309,7 +310,7 @@ class Draw:
             custom_options=custom_options,
         )
         note = f"{op} {args} -> {made} {options} {broken}"
-        return Case(model, feeds, rtol, atol, broken, note)
+        return Case(model, feeds, rtol, atol, floor, broken, note)
 
     def _break(self, args: list[Arg | None], made: list[Arg]) -> str:
         """Make one thing wrong and say what."""

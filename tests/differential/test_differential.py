@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,9 +20,14 @@ FEW, MANY = 25, 400
 _RELAXED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture, HealthCheck.large_base_example]
 
 
-#: Where oplet and LiteRT disagree on purpose: words of the contradiction, and why oplet is right.
+#: Where oplet and LiteRT disagree on purpose: a pattern of the case and the contradiction, and why oplet is right.
 KNOWN = {
+    "BATCH_MATMUL": (
+        r"<FLOAT32\[\d+, \d+, .*<INT8",
+        "LiteRT takes the scale of another row where there are two batch dimensions",
+    ),
     "GATHER_ND": ("LiteRT refused RuntimeError: gather_nd index out of bounds", "positions of length 0 pick the whole tensor"),
+    "REDUCE_PROD": (r"<INT16\[.*<INT32\[0\]", "LiteRT copies values of one scale into another where no axis is named"),
     "STRIDED_SLICE": ("takes position", "LiteRT reads behind the tensor where a single position is the axis's length"),
 }
 
@@ -39,8 +45,7 @@ def compare(differential: Differential, op: str, examples: int) -> None:
     def agree(data: Any) -> None:
         case = SPECS[op](Draw(data.draw, op))
         contradiction = differential.check(case)
-        known = KNOWN.get(op, ("no such words", ""))[0]
-        if known in contradiction:
+        if op in KNOWN and re.search(KNOWN[op][0], f"{case.note}\n{contradiction}"):
             return
         assert not contradiction, f"{case.note}\n{contradiction}"
 

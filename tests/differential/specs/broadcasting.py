@@ -46,13 +46,13 @@ def binary(
 @spec("ADD", weight=2)
 def add(draw: Draw) -> Case:
     options = AddOptions(fused_activation_function=draw.pick(*ACTIVATIONS), pot_scale_int16=draw.flag())
-    return binary(draw, F32, I8, U8, I16, I32, I64, special=True, options=options)
+    return binary(draw, F32, I8, U8, I16, I32, I64, options=options)
 
 
 @spec("SUB", weight=2)
 def sub(draw: Draw) -> Case:
     options = SubOptions(fused_activation_function=draw.pick(*ACTIVATIONS), pot_scale_int16=draw.flag())
-    return binary(draw, F32, I8, U8, I16, I32, I64, special=True, options=options)
+    return binary(draw, F32, I8, U8, I16, I32, I64, options=options)
 
 
 @spec("MUL", weight=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oplet.schema.options import BucketizeOptions, CastOptions, FakeQuantOptions, GeluOptions, LeakyReluOptions, SoftmaxOptions
+from oplet.schema.table import Table
 
 from ..harness import Case
 from ..strategies import (
@@ -21,6 +22,7 @@ from ..strategies import (
     U32,
     Arg,
     Draw,
+    TensorType,
     like,
     out,
     spec,
@@ -28,12 +30,20 @@ from ..strategies import (
 
 
 def unary(
-    draw: Draw, *types: object, low: float | None = None, high: float | None = None, own: bool = True, **how: object
+    draw: Draw,
+    *types: TensorType,
+    low: float | None = None,
+    high: float | None = None,
+    own: bool = True,
+    special: bool = True,
+    options: Table | None = None,
+    rtol: float = 1e-5,
+    floor: float = 0.0,
 ) -> Case:
     """A tensor in, one of the same type out, with a quantization of its own or the input's."""
-    x = draw.tensor(draw.type(*types), draw.shape(), low, high, special=True)  # type: ignore[arg-type]
+    x = draw.tensor(draw.type(*types), draw.shape(), low, high, special=special)
     y = draw.requantized(x) if own and draw.flag() else like(x)
-    return draw.one_op([x], [y], **how)  # type: ignore[arg-type]
+    return draw.one_op([x], [y], options, rtol=rtol, floor=floor)
 
 
 @spec("FLOOR", "CEIL", "ROUND", "SQUARE", "SIN", "COS")
@@ -78,12 +88,14 @@ def activation(draw: Draw) -> Case:
 
 @spec("LEAKY_RELU")
 def leaky_relu(draw: Draw) -> Case:
-    return unary(draw, F32, I8, U8, I16, options=LeakyReluOptions(alpha=draw.pick(0.1, 0.5, 0.0, 1.0, 2.0, -0.3)))
+    alpha = draw.pick(0.1, 0.5, 0.0, 1.0, 2.0, -0.3)
+    return unary(draw, F32, I8, U8, I16, special=alpha > 0, options=LeakyReluOptions(alpha=alpha))
 
 
 @spec("GELU")
 def gelu(draw: Draw) -> Case:
-    return unary(draw, F32, I8, U8, options=GeluOptions(approximate=draw.flag()), rtol=1e-4)
+    # LiteRT multiplies -inf with a zero; its limit is zero.
+    return unary(draw, F32, I8, U8, special=False, options=GeluOptions(approximate=draw.flag()), rtol=1e-4, floor=1e-6)
 
 
 def _fixed_output(draw: Draw, x: Arg, scales: dict[object, tuple[float, int]]) -> Arg:
@@ -129,7 +141,7 @@ def log_softmax(draw: Draw) -> Case:
 def fake_quant(draw: Draw) -> Case:
     low, high = draw.pick((-1.0, 1.0), (0.0, 6.0), (-3.0, 0.0), (0.1, 2.0), (-10.0, -1.0), (-0.73, 5.21))
     options = FakeQuantOptions(min=low, max=high, num_bits=draw.pick(8, 4, 16, 2), narrow_range=draw.flag())
-    return unary(draw, F32, options=options)
+    return unary(draw, F32, special=False, options=options)
 
 
 @spec("CAST", weight=3)

@@ -27,7 +27,7 @@ def case(
     feeds = [[arg.values() for arg in fed]]
     for _ in range(steps - 1):
         feeds.append([arg.make() if arg.make is not None else arg.values() for arg in fed])
-    return Case(builder.to_bytes(), feeds, rtol, atol, draw.broken, f"{draw.op} {note}")
+    return Case(builder.to_bytes(), feeds, rtol, atol, 0.0, draw.broken, f"{draw.op} {note}")
 
 
 def chain(

@@ -52,7 +52,7 @@ def gather(draw: Draw) -> Case:
     indices = draw.rng.integers(0, bound, (*params[: max(batch, 0)], *inner))
     if indices.size and draw.seldom(20):
         indices.flat[0] = draw.pick(-1, bound)
-    x = draw.tensor(draw.type(*COMMON, STRING), params)
+    x = draw.tensor(draw.type(*COMMON, *([STRING] if len(params) == 1 else [])), params)
     x.flexible = False
     return draw.one_op(
         [x, draw.given(indices, draw.pick(I32, I64, I16), constant=draw.flag())],
@@ -64,7 +64,9 @@ def gather(draw: Draw) -> Case:
 @spec("GATHER_ND")
 def gather_nd(draw: Draw) -> Case:
     params = draw.shape(1, 4, empty=False)
-    depth = draw.integer(0, len(params))
+    depth = draw.integer(1, len(params))
+    if draw.seldom(20):
+        depth, draw.broken = 0, "no coordinates"
     batch = draw.dims(draw.integer(0, 2), 1, 3)
     indices = np.zeros((*batch, depth), np.int64)
     for axis in range(depth):

@@ -34,8 +34,9 @@ def weights(draw: Draw, type: TensorType, shape: Sequence[int], channels: int, a
     """Constant weights, in quantized types per layer or per channel."""
     arg = draw.tensor(type, shape, -1 if type is F32 else None, 1 if type is F32 else None, constant=True, quantized=False)
     arg.flexible = False
-    if type is I8 and draw.flag():
-        arg.data = np.maximum(arg.values(), -127)  # converters make them symmetric
+    if type in (I8, U8):  # LiteRT's hybrid kernels add up -128, which 128 is there too, wrongly
+        avoid = -128 if type is I8 else 128
+        arg.data = np.where(arg.values() == avoid, arg.values() + 1, arg.values()).astype(arg.values().dtype)
     if type is U8:
         arg.scale, arg.zero_point = draw.pick(0.02, 0.11, 0.5), draw.pick(128, 0, 255, 101)
     elif type in (I8, I4):
@@ -84,7 +85,7 @@ def _image(draw: Draw, type: TensorType, channels: int, largest: int = 7) -> Arg
 @spec("CONV_2D", weight=4)
 def conv_2d(draw: Draw) -> Case:
     kind, filter_kind = draw.pick(*KINDS)
-    groups = draw.pick(1, 1, 1, 2, 3)
+    groups = draw.pick(1, 1, 1, 2, 3) if (kind, filter_kind) != (F32, U8) else 1
     inner, channels = draw.integer(1, 4), groups * draw.integer(1, 3)
     x = _image(draw, kind, inner * groups)
     height, width = draw.integer(1, 3), draw.integer(1, 3)
@@ -211,9 +212,11 @@ def batch_matmul(draw: Draw) -> Case:
     kind, second = draw.pick((F32, F32), (I8, I8), (I16, I16), (F32, I8), (I32, I32))
     rows, depth, columns = draw.dims(3)
     batch = draw.broadcast(high=3, largest=3)
+    hybrid = kind is F32 and second is I8
+    if hybrid:  # with more batch dimensions, or with broadcast ones, LiteRT takes scales of other rows
+        batch = [batch[0][-1:]] * 2
     adj_x, adj_y = draw.flag(), draw.flag()
     x = draw.tensor(kind, (*batch[0], *((depth, rows) if adj_x else (rows, depth))))
-    hybrid = kind is F32 and second is I8
     y = draw.tensor(second, (*batch[1], *((columns, depth) if adj_y else (depth, columns))), constant=hybrid, symmetric=True)
     x.flexible = y.flexible = False
     if kind is I16:  # the rescaled sums must fit 32 bits

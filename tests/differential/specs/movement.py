@@ -92,7 +92,7 @@ def expand_dims(draw: Draw) -> Case:
 
 @spec("CONCATENATION", weight=2)
 def concatenation(draw: Draw) -> Case:
-    type, shape = draw.type(*COMMON, STRING, U32, F16), list(draw.shape(1, 5))
+    type, shape = draw.type(*COMMON, U32, F16), list(draw.shape(1, 5))
     axis = draw.axis(len(shape))
     parts = []
     for _ in range(draw.integer(1, 4)):
@@ -111,7 +111,7 @@ def concatenation(draw: Draw) -> Case:
 
 @spec("PACK")
 def pack(draw: Draw) -> Case:
-    type, shape, count = draw.type(*COMMON, U32), draw.shape(0, 4), draw.integer(1, 4)
+    type, shape, count = draw.type(F32, I8, U8, I16, I32, I64, U32), draw.shape(0, 4), draw.integer(1, 4)
     parts = [draw.tensor(type, shape) for _ in range(count)]
     for part in parts:
         part.scale, part.zero_point = parts[0].scale, parts[0].zero_point
@@ -122,7 +122,7 @@ def pack(draw: Draw) -> Case:
 def unpack(draw: Draw) -> Case:
     shape = list(draw.shape(1, 5, empty=False))
     axis = draw.axis(len(shape))
-    x = draw.tensor(draw.type(*COMMON), shape)
+    x = draw.tensor(draw.type(F32, I8, U8, I16, I32, BOOL, F16), shape)
     x.flexible = False
     num = shape[axis] if -len(shape) <= axis < len(shape) and not draw.seldom() else draw.integer(1, 4)
     return draw.one_op([x], [like(x) for _ in range(num)], UnpackOptions(num=num, axis=axis))
@@ -134,7 +134,7 @@ def split(draw: Draw) -> Case:
     axis = draw.axis(len(shape))
     if -len(shape) <= axis < len(shape) and not draw.seldom(15):
         shape[axis] = count * draw.integer(1, 3)
-    x = draw.tensor(draw.type(*COMMON), shape)
+    x = draw.tensor(draw.type(F32, I8, U8, I16, I32, I64), shape)
     return draw.one_op(
         [draw.given(np.reshape(axis, draw.pick((), (1,)))), x], [like(x) for _ in range(count)], SplitOptions(num_splits=count)
     )
@@ -149,7 +149,7 @@ def split_v(draw: Draw) -> Case:
         shape[axis] = sum(sizes)
         if draw.flag():
             sizes[draw.integer(0, len(sizes) - 1)] = -1
-    x = draw.tensor(draw.type(*COMMON), shape)
+    x = draw.tensor(draw.type(F32, I8, U8, I16, I32, I64), shape)
     x.flexible = False
     args = [x, draw.given(sizes, draw.pick(I32, I64)), draw.given(np.reshape(axis, draw.pick((), (1,))))]
     return draw.one_op(args, [like(x) for _ in sizes], SplitVOptions(num_splits=len(sizes)))
@@ -196,7 +196,7 @@ def strided_slice(draw: Draw) -> Case:
     if draw.flag():
         begin, end = [draw.integer(0, 1) for _ in begin], [draw.integer(2, 5) for _ in end]
     strides = [draw.pick(1, 1, -1, 2, -2, 3) if not draw.seldom(40) else 0 for _ in range(count)]
-    if draw.seldom(6):  # `end` counts from `begin`; LiteRT reads it for all axes, whatever the masks say
+    if 0 not in x.shape and draw.seldom(6):  # `end` counts from `begin`; LiteRT reads it for all axes, whatever the masks say
         count = len(x.shape)
         begin = [draw.integer(0, max(dim - 1, 0)) for dim in x.shape]
         end = [draw.integer(1, max(dim - first, 1)) for dim, first in zip(x.shape, begin)]
@@ -204,6 +204,8 @@ def strided_slice(draw: Draw) -> Case:
         options = StridedSliceOptions(offset=True, shrink_axis_mask=options.shrink_axis_mask if draw.flag() else 0)
     elif count > len(x.shape):
         draw.broken = "axes"
+    if any(stride < 0 and options.shrink_axis_mask >> axis & 1 for axis, stride in enumerate(strides)):
+        draw.broken = "stride"  # LiteRT writes nothing
     x.flexible = False
     type = draw.pick(I32, I32, I64, I16) if draw.seldom(4) else I32
     constant = not draw.seldom(4)

@@ -26,7 +26,9 @@ def _weights(draw: Draw, type: TensorType, shape: Sequence[int]) -> Arg:
     if type is F32:
         arg = draw.tensor(F32, shape, -1, 1, constant=True)
     else:
-        arg = draw.tensor(type, shape, *((-127, 127) if type is I8 else ()), constant=True, quantized=False)
+        # LiteRT's hybrid kernels add up -128, which 128 is there too, wrongly.
+        limits = (-127, 127) if type is I8 else draw.pick((0, 127), (129, 255))
+        arg = draw.tensor(type, shape, *limits, constant=True, quantized=False)
         arg.scale, arg.zero_point = draw.pick(0.0078125, 0.004, 0.02), 0
     arg.flexible = False
     return arg
@@ -80,6 +82,8 @@ def bidirectional_rnn(draw: Draw) -> Case:
     kind = draw.pick(F32, I8, U8)
     batch, size, forward, backward, steps = draw.dims(5, 1, 4)
     time_major, merge = draw.flag(), draw.flag()
+    if merge and not time_major:
+        batch = 1  # LiteRT writes the outputs of further batches beside their place
     x = _fixed(draw.tensor(F32, (steps, batch, size) if time_major else (batch, steps, size), -2, 2, constant=False))
     args: list[Arg | None] = [x]
     for units in (forward, backward):
@@ -271,6 +275,8 @@ def bidirectional_lstm(draw: Draw) -> Case:
     type = draw.pick(F32, I8, U8)
     batch, size, steps = draw.integer(1, 3), draw.integer(1, 4), draw.integer(1, 4)
     time_major, merge = draw.flag(), draw.flag()
+    if merge and not time_major:
+        batch = 1  # LiteRT writes the states of further batches beside their place
     x = _fixed(draw.tensor(F32, (steps, batch, size) if time_major else (batch, steps, size), -2, 2, constant=False))
     forward, backward = Gates(draw, type, batch, size), Gates(draw, type, batch, size)
     # LiteRT takes the numbers of cells and outputs from the forward part for both.

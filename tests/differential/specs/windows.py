@@ -43,6 +43,7 @@ def resize(draw: Draw) -> Case:
     size = [draw.integer(1, 12), draw.integer(1, 12)]
     if draw.seldom(20):
         size[0] = draw.pick(0, -1)
+        draw.broken = "size"
     options = table(align_corners=corners, half_pixel_centers=centers)
     return draw.one_op([x, draw.given(size)], [like(x)], options, rtol=1e-4)
 
