@@ -1,0 +1,33 @@
+"""The custom operators of tflite-micro's audio front end, in numpy.
+
+Each is one module of `oplet_signal_ops.ops`, which is imported when a model needs it.
+"""
+
+from __future__ import annotations
+
+from oplet import MutableOpResolver, hookimpl
+
+#: The module of each operator; all are of version 1.
+OPS: dict[str, str] = {
+    "SignalDelay": "delay",
+    "SignalEnergy": "energy",
+    "SignalFftAutoScale": "fft_auto_scale",
+    "SignalFilterBank": "filter_bank",
+    "SignalFilterBankLog": "filter_bank_log",
+    "SignalFilterBankSpectralSubtraction": "filter_bank_spectral_subtraction",
+    "SignalFilterBankSquareRoot": "filter_bank_square_root",
+    "SignalFramer": "framer",
+    "SignalIrfft": "irfft",
+    "SignalOverlapAdd": "overlap_add",
+    "SignalPCAN": "pcan",
+    "SignalRfft": "rfft",
+    "SignalStacker": "stacker",
+    "SignalWindow": "window",
+}
+
+
+@hookimpl
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Bring the operators, under the names that models call them."""
+    for name, module in OPS.items():
+        resolver.add_custom(name, f"{__name__}.ops.{module}:REGISTRATION")

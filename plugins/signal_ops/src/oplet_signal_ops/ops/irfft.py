@@ -1,0 +1,50 @@
+"""SignalIrfft: the real signal that has a given spectrum, along the last axis.
+
+The spectrum is what SignalRfft gives: pairs of a real and an imaginary part, `fft_length / 2 + 1` of them. What comes behind
+them is ignored.
+
+Numerics: signal/micro/kernels/irfft.cc of tflite-micro; see `oplet_signal_ops.real_fft`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from oplet import Context, Node, Registration, ensure, ensure_type
+from oplet_signal_ops.attributes import ensure_declared_type, integer
+from oplet_signal_ops.nodes import Thunk, ensure_operands
+from oplet_signal_ops.real_fft import TYPES, ensure_length, inverse_transform
+
+
+def prepare(context: Context, node: Node) -> None:
+    ensure_operands(node, 1, 1)
+    spectrum, signal = node.inputs[0], node.outputs[0]
+    ensure_type(spectrum, *TYPES)
+    ensure_type(signal, spectrum.type)
+    options = node.custom_map()
+    ensure_declared_type(options, spectrum, *TYPES)
+    length = integer(options, "fft_length")
+    ensure_length(length)
+    ensure(spectrum.ndim >= 1, f"{spectrum} must have at least one dimension.")
+    values = spectrum.shape[-1]
+    ensure(
+        values % 2 == 0 and values >= length + 2,
+        f"{spectrum} must have pairs of values, {length // 2 + 1} or more of them for an FFT of length {length}.",
+    )
+    context.resize_tensor(signal, (*spectrum.shape[:-1], length))
+
+
+def bind(context: Context, node: Node) -> Thunk:
+    spectrum, signal = node.inputs[0].data, node.outputs[0].data
+    length = signal.shape[-1]
+    apply = node.cached("transform", lambda: inverse_transform(length, spectrum.dtype))
+    rows = math.prod(signal.shape[:-1])
+    source, target = spectrum.reshape(rows, spectrum.shape[-1])[:, : length + 2], signal.reshape(rows, length)
+
+    def run() -> None:
+        apply(source, target)
+
+    return run
+
+
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)

@@ -1,0 +1,58 @@
+"""tflite-micro's audio preprocessor, whole: what feeds keyword spotting."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Interpreter
+
+MODELS = Path(__file__).parents[4] / "shared" / "conformance" / "real" / "unrunnable.zip"
+
+
+def model(kind: str) -> bytes:
+    if not MODELS.exists():
+        pytest.skip("the models lie outside the project and are not here")
+    with zipfile.ZipFile(MODELS) as archive:
+        return archive.read(f"tflm_models__tflm_audio_preprocessor_{kind}/model.tflite")
+
+
+def frames(count: int) -> list[np.ndarray[Any, Any]]:
+    """A chirp with noise, in frames of 30 ms at 16 kHz, as int16."""
+    random = np.random.default_rng(0)
+    time = np.arange(480 * count) / 16000
+    sound = 9000 * np.sin(2 * np.pi * (200 + 1500 * time) * time) + random.normal(0, 700, time.size)
+    return list(sound.astype(np.int16).reshape(count, 1, 480))
+
+
+def features(content: bytes, sound: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    interpreter = Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    outputs = []
+    for frame in sound:
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], frame)
+        interpreter.invoke()
+        outputs.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return outputs
+
+
+def test_the_int8_preprocessor_gives_tflite_micro_s_integers() -> None:
+    runtime = pytest.importorskip("tflite_micro", reason="tflite-micro is what the integers are compared with").runtime
+    content, sound = model("int8"), frames(12)
+    micro = runtime.Interpreter.from_bytes(content)
+    for frame, ours in zip(sound, features(content, sound)):
+        micro.set_input(frame, 0)
+        micro.invoke()
+        np.testing.assert_array_equal(ours, micro.get_output(0))
+
+
+def test_the_float_preprocessor_runs_and_follows_the_int8_one() -> None:
+    sound = frames(12)
+    whole, quantized = features(model("float"), sound), features(model("int8"), sound)
+    for exact, rounded in zip(whole, quantized):
+        assert np.isfinite(exact).all()
+        assert np.corrcoef(exact.ravel(), rounded.ravel().astype(float))[0, 1] > 0.99
