@@ -432,6 +432,30 @@ def test_free_follows_init_also_after_a_failure() -> None:
     assert calls == ["init", "free"]
 
 
+def test_a_failing_free_names_the_node_after_every_other_was_freed() -> None:
+    calls: list[str] = []
+    interpreter = ready(chain(3, "Count"), op_resolver=resolver(Count=counting(calls, free=True)))
+    assert (run(interpreter, np.zeros((2, 3), F32)) == 3).all()
+    with pytest.raises(PrepareError, match=r"ValueError: free went wrong. Node number 0 \(Count\) failed to free"):
+        interpreter.close()
+    assert calls.count("init") == calls.count("free") == 3
+    with pytest.raises(StateError, match="not ready"):
+        interpreter.invoke()
+    interpreter.close()
+    assert calls.count("free") == 3
+
+
+@pytest.mark.parametrize("step", ["prepare", "invoke"])
+def test_every_init_has_its_free_when_a_later_step_fails(step: str) -> None:
+    calls: list[str] = []
+    interpreter = make(chain(2, "Count"), op_resolver=resolver(Count=counting(calls, **{step: True})))
+    runner = interpreter.get_signature_runner()
+    with pytest.raises(OpletError, match=f"{step} went wrong"):
+        runner(x=np.zeros((2, 3), F32))
+    interpreter.close()
+    assert calls.count("init") == calls.count("free") == 2
+
+
 def test_a_failing_prepare_names_the_node_and_leaves_the_interpreter_usable() -> None:
     calls: list[str] = []
 
