@@ -9,6 +9,7 @@ import pluggy
 if TYPE_CHECKING:
     from oplet.delegates.delegate import DelegateRegistry
     from oplet.ops.resolver import MutableOpResolver
+    from oplet.versions.runtime_version import RuntimeVersions
 
 __all__ = ["hookimpl", "hookspec"]
 
@@ -24,3 +25,8 @@ def register_ops(resolver: MutableOpResolver) -> None:
 @hookspec
 def register_delegates(registry: DelegateRegistry) -> None:
     """Add delegates to `registry` under the names by which `load_delegate` finds them."""
+
+
+@hookspec
+def register_runtime_versions(table: RuntimeVersions) -> None:
+    """Add to `table` which release first ran each version of the plugin's own ops; model writers and `oplet versions` use it."""

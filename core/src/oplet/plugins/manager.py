@@ -84,6 +84,17 @@ class PluginManager:
                 self._registry = self._load_delegates()
             return self._registry
 
+    def runtime_versions(self) -> dict[tuple[str, int], str]:
+        """The first releases of the plugins' own ops, by name and version; of two that disagree the first one counts."""
+        rows: dict[tuple[str, int], str] = {}
+        with self._lock:
+            for plugin in self._found:
+                if plugin.state != "blocked":
+                    plugin.load_runtime_versions()
+                    for key, release in (plugin.runtime_versions.rows if plugin.runtime_versions else {}).items():
+                        rows.setdefault(key, release)
+        return rows
+
     def plugins(self, load: bool = True) -> list[PluginInfo]:
         """What is installed, sorted by distribution and name.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.delegate import DelegateRegistry
+    from oplet.versions.runtime_version import RuntimeVersions
 
 __all__ = ["API_VERSION", "Plugin", "PluginInfo", "State", "api_range"]
 
@@ -106,6 +107,7 @@ class Plugin:
         self.hooks: tuple[str, ...] = ()
         self.ops: MutableOpResolver | None = None
         self.delegates: DelegateRegistry | None = None
+        self.runtime_versions: RuntimeVersions | None = None
         self._manager: pluggy.PluginManager | None = None
 
     def __str__(self) -> str:
@@ -136,6 +138,14 @@ class Plugin:
             self.delegates = (
                 registry if self._call("register_delegates", registry=registry) else DelegateRegistry(self.provenance)
             )
+
+    def load_runtime_versions(self) -> None:
+        """Import the plugin if need be and have it say which runtimes have its ops, once."""
+        if self.runtime_versions is None:
+            from oplet.versions.runtime_version import RuntimeVersions
+
+            table = RuntimeVersions()
+            self.runtime_versions = table if self._call("register_runtime_versions", table=table) else RuntimeVersions()
 
     def fail(self, reason: str) -> None:
         """Take the plugin for broken, and say so in one line."""

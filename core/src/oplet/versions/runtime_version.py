@@ -10,7 +10,9 @@ import functools
 from collections.abc import Iterable, Mapping
 from importlib import resources
 
-__all__ = ["first_runtime", "minimum_runtime", "version_key"]
+from oplet.errors import PluginError
+
+__all__ = ["RuntimeVersions", "first_runtime", "minimum_runtime", "version_key"]
 
 
 @functools.cache
@@ -43,3 +45,40 @@ def minimum_runtime(ops: Iterable[tuple[str, int]], extra: Mapping[tuple[str, in
     """
     known = [release for op, version in ops if (release := first_runtime(op, version, extra)) is not None]
     return max(known, key=version_key, default=None)
+
+
+class RuntimeVersions:
+    """The rows that plugins bring for operators of their own, beside LiteRT's table.
+
+    Attributes:
+        rows: first release by operator and version, as `first_runtime` takes them for `extra`.
+
+    Example:
+        >>> table = RuntimeVersions()
+        >>> table.add("Atan", 1, "2.3.0")
+        >>> first_runtime("Atan", 1, table.rows)
+        '2.3.0'
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, int], str] = {}
+
+    def add(self, op: str, version: int, release: str) -> None:
+        """Say which release of the runtime first runs a version of an operator.
+
+        Args:
+            op: the operator's name.
+            version: its version, from 1.
+            release: the release in numbers and dots, "2.3.0".
+
+        Raises:
+            PluginError: LiteRT's table or an earlier call says something else, or one of the three is malformed.
+        """
+        if not isinstance(op, str) or not op or not isinstance(version, int) or version < 1:
+            raise PluginError(f"a row for {op!r} in version {version!r}; an operator's name and a version from 1 are wanted")
+        if not isinstance(release, str) or not all(part.isdigit() for part in release.split(".")):
+            raise PluginError(f"{op} version {version} is said to run since {release!r}, which is not a release such as '2.3.0'")
+        known = first_runtime(op, version, self.rows)
+        if known not in (None, release):
+            raise PluginError(f"{op} version {version} is said to run since {release}; it is known to run since {known}")
+        self.rows[op, version] = release

@@ -1,0 +1,181 @@
+"""The versions of a whole model: what its nodes say, what they would need, and the runtime that they call for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from oplet.errors import ModelError
+from oplet.schema import tables
+from oplet.schema.enums import BuiltinOperator
+from oplet.versions.op_version import explain_version
+from oplet.versions.runtime_version import first_runtime, minimum_runtime
+
+__all__ = [
+    "MINIMUM_RUNTIME",
+    "NodeVersion",
+    "make_operator_code",
+    "minimum_runtime_of",
+    "node_versions",
+    "set_minimum_runtime",
+    "set_versions",
+]
+
+#: Name of the metadata entry that says which runtime a model needs.
+MINIMUM_RUNTIME = "min_runtime_version"
+#: Its size in bytes, padded with zeros; LiteRT's converter writes none that would fill it.
+_MINIMUM_RUNTIME_SIZE = 16
+
+Rows = Mapping[tuple[str, int], str]
+
+
+class NodeVersion(NamedTuple):
+    """The version of one node.
+
+    Attributes:
+        subgraph: index of its subgraph.
+        node: its index there.
+        op: the operator's name, a custom op's own.
+        custom: whether it is a custom op.
+        version: the version that the file says.
+        needed: the lowest version that covers what the node uses; a custom op's is what the file says.
+        why: what calls for it, "" for the operator's lowest version.
+        first_runtime: the first release that runs `version`, None if it is not known.
+        needed_runtime: the first release that runs `needed`, None if it is not known.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    custom: bool
+    version: int
+    needed: int
+    why: str
+    first_runtime: str | None
+    needed_runtime: str | None
+
+
+def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVersion]:
+    """The version of every node of every subgraph.
+
+    Args:
+        root: the model's tables.
+        extra: the first releases of operators that LiteRT's table does not have, by name and version.
+
+    Raises:
+        ModelError: a node refers to an operator code that does not exist.
+    """
+    found = []
+    for s, n, operator, code, subgraph in _nodes(root):
+        op = _builtin(code)
+        custom = op == BuiltinOperator.CUSTOM
+        name = (code.custom_code or "") if custom else _name(op)
+        needed, why = (code.version, "") if custom else _needed(op, operator, subgraph.tensors or [])
+        releases = first_runtime(name, code.version, extra), first_runtime(name, needed, extra)
+        found.append(NodeVersion(s, n, name, custom, code.version, needed, why, *releases))
+    return found
+
+
+def set_versions(root: tables.Model) -> None:
+    """Give every node of a built-in operator the lowest version that it needs; custom ops keep theirs.
+
+    Operator codes are written anew, in the order in which nodes first use them; those that no node uses are left out.
+
+    Raises:
+        ModelError: a node refers to an operator code that does not exist.
+    """
+    codes: dict[tuple[int, str, int], int] = {}
+    made: list[tables.OperatorCode] = []
+    for _, _, operator, code, subgraph in _nodes(root):
+        op = _builtin(code)
+        custom = code.custom_code or ""
+        version = code.version if op == BuiltinOperator.CUSTOM else _needed(op, operator, subgraph.tensors or [])[0]
+        key = op, custom, version
+        if key not in codes:
+            codes[key] = len(made)
+            made.append(make_operator_code(op, custom, version))
+        operator.opcode_index = codes[key]
+    root.operator_codes = made
+
+
+def make_operator_code(op: int, custom: str = "", version: int = 1) -> tables.OperatorCode:
+    """An operator code; its old field of one byte is all that readers before schema 3a look at."""
+    old = min(int(op), int(BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES))
+    return tables.OperatorCode(
+        builtin_code=op, deprecated_builtin_code=old, version=version, custom_code=custom or None
+    )  # fmt: skip
+
+
+def minimum_runtime_of(root: tables.Model, extra: Rows | None = None) -> str | None:
+    """The first release that runs every node as the file says; None if no node's operator is in the table."""
+    pairs = {
+        ((code.custom_code or "") if _builtin(code) == BuiltinOperator.CUSTOM else _name(_builtin(code)), code.version)
+        for _, _, _, code, _ in _nodes(root)
+    }
+    return minimum_runtime(pairs, extra)
+
+
+def set_minimum_runtime(root: tables.Model, extra: Rows | None = None) -> str | None:
+    """Write the metadata entry `min_runtime_version`, in place of one that is there.
+
+    Returns:
+        The release; None, and no entry is written, if none is known or it is too long for the 16 bytes of the entry.
+    """
+    release = minimum_runtime_of(root, extra)
+    raw = (release or "").encode()
+    if not raw or len(raw) >= _MINIMUM_RUNTIME_SIZE:
+        return None
+    buffers = root.buffers = [*(root.buffers or [tables.Buffer()])]
+    entries = root.metadata = [*(root.metadata or [])]
+    data = np.frombuffer(raw.ljust(_MINIMUM_RUNTIME_SIZE, b"\0"), np.uint8)
+    entry = next((e for e in entries if e.name == MINIMUM_RUNTIME), None)
+    if entry is None:
+        entry = tables.Metadata(name=MINIMUM_RUNTIME, buffer=len(buffers))
+        entries.append(entry)
+        buffers.append(tables.Buffer())
+    elif not 0 < entry.buffer < len(buffers) or _is_shared(root, entry):
+        entry.buffer = len(buffers)
+        buffers.append(tables.Buffer())
+    buffers[entry.buffer] = tables.Buffer(data=data)
+    return release
+
+
+def _is_shared(root: tables.Model, entry: tables.Metadata) -> bool:
+    others = [e.buffer for e in root.metadata or [] if e is not entry]
+    return entry.buffer in others or any(
+        t.buffer == entry.buffer for subgraph in root.subgraphs or [] for t in subgraph.tensors or []
+    )  # fmt: skip
+
+
+def _nodes(root: tables.Model) -> Iterator[tuple[int, int, tables.Operator, tables.OperatorCode, tables.SubGraph]]:
+    codes = root.operator_codes or []
+    for s, subgraph in enumerate(root.subgraphs or []):
+        for n, operator in enumerate(subgraph.operators or []):
+            if operator.opcode_index >= len(codes):
+                raise ModelError(
+                    f"Missing registration for opcode_index {operator.opcode_index}. Node {n} of subgraph {s} refers to it; "
+                    f"the model has {len(codes)} operator codes."
+                )
+            yield s, n, operator, codes[operator.opcode_index], subgraph
+
+
+def _builtin(code: tables.OperatorCode) -> int:
+    return max(int(code.builtin_code), int(code.deprecated_builtin_code))
+
+
+def _name(op: int) -> str:
+    return BuiltinOperator(op).name if op in BuiltinOperator._value2member_map_ else str(op)
+
+
+def _needed(op: int, operator: tables.Operator, tensors: Sequence[tables.Tensor]) -> tuple[int, str]:
+    if op not in BuiltinOperator._value2member_map_:
+        raise ModelError(f"Op builtin_code out of range: {op}. This schema does not have it; upgrade oplet.")
+    options = operator.builtin_options if operator.builtin_options is not None else operator.builtin_options_2
+    return explain_version(BuiltinOperator(op), _at(tensors, operator.inputs), _at(tensors, operator.outputs), options)
+
+
+def _at(tensors: Sequence[tables.Tensor], indices: Sequence[int] | np.ndarray | None) -> list[tables.Tensor | None]:
+    given = () if indices is None else np.asarray(indices).tolist()
+    return [tensors[i] if 0 <= i < len(tensors) else None for i in given]
