@@ -1,0 +1,59 @@
+"""The lowest version of a built-in operator that covers what a node uses.
+
+The rules are LiteRT's (tflite/converter/tools/versioning/op_version.cc), one table entry an operator; rows are asked from top to bottom
+and the first that holds decides, so that a lower version may stand before a higher one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.table import Table
+from oplet.schema.tables import Tensor
+from oplet.versions import rules_layout, rules_math, rules_weights
+from oplet.versions.signature import Rule, Signature
+
+__all__ = ["LOWEST", "RULES", "explain_version", "op_version"]
+
+#: The rules of each operator that has more than one version.
+RULES: dict[BuiltinOperator, tuple[Rule, ...]] = {
+    op: rows
+    for family in (rules_weights.RULES, rules_layout.RULES, rules_math.RULES)
+    for ops, rows in family.items()
+    for op in ops
+}
+
+#: Operators whose lowest version is not 1.
+LOWEST: dict[BuiltinOperator, int] = {BuiltinOperator.BROADCAST_TO: 2}
+
+
+def op_version(
+    op: BuiltinOperator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None], options: Table | None
+) -> int:
+    """The lowest version of an operator that covers what a node uses.
+
+    Args:
+        op: the operator.
+        inputs: the node's inputs in order, None where one is omitted.
+        outputs: the node's outputs in order.
+        options: the node's options; None reads as their defaults.
+    """
+    return explain_version(op, inputs, outputs, options)[0]
+
+
+def explain_version(
+    op: BuiltinOperator, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None], options: Table | None
+) -> tuple[int, str]:
+    """As `op_version`, with the reason in a few words: (2, "dilation"); the lowest version needs no reason, and has "".
+
+    Example:
+        >>> from oplet.schema.options import DepthwiseConv2DOptions
+        >>> explain_version(BuiltinOperator.DEPTHWISE_CONV_2D, [], [], DepthwiseConv2DOptions(dilation_w_factor=2))
+        (2, 'dilation')
+    """
+    node = Signature(inputs, outputs, options)
+    for rule in RULES.get(op, ()):
+        if rule.condition.holds(node):
+            return rule.version, rule.reason
+    return LOWEST.get(op, 1), ""

@@ -1,0 +1,227 @@
+"""What the version rules look at, and the words that they are written in.
+
+A rule's condition is a question about one node: `input_is(0, T.INT8) & ~quantized(0)`. Every question has an answer for every node: an
+omitted tensor has no type and no shape, and absent options read as their defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from oplet.schema.enums import TensorType
+from oplet.schema.table import Table
+from oplet.schema.tables import Tensor
+
+__all__ = [
+    "FLOAT8",
+    "Condition",
+    "Rule",
+    "Rules",
+    "Signature",
+    "broadcasts_beyond_4d",
+    "by_input",
+    "grouped",
+    "input_count",
+    "input_is",
+    "one_scale_per",
+    "option",
+    "output_is",
+    "present",
+    "quantized",
+    "rank_is",
+    "rank_over",
+    "rescale_over_1",
+    "sparse",
+    "types",
+]
+
+FLOAT8 = TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2
+
+
+class Signature(NamedTuple):
+    """What a node uses: its tensors (None for an omitted one) and its options."""
+
+    inputs: Sequence[Tensor | None]
+    outputs: Sequence[Tensor | None]
+    options: Table | None
+
+    def input(self, index: int) -> Tensor | None:
+        """An input, None if the node does not have it."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def output(self, index: int) -> Tensor | None:
+        """An output, None if the node does not have it."""
+        return self.outputs[index] if index < len(self.outputs) else None
+
+
+class Condition:
+    """A question about a node; conditions combine with `&`, `|` and `~`."""
+
+    __slots__ = ("holds",)
+
+    def __init__(self, holds: Callable[[Signature], bool]) -> None:
+        self.holds = holds
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(lambda node: self.holds(node) and other.holds(node))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Condition(lambda node: self.holds(node) or other.holds(node))
+
+    def __invert__(self) -> Condition:
+        return Condition(lambda node: not self.holds(node))
+
+
+class Rule(NamedTuple):
+    """One row of an operator's rules: nodes that meet the condition need the version, for the reason given."""
+
+    version: int
+    reason: str
+    condition: Condition
+
+
+#: Operators that share rules, and their rules; the first whose condition holds decides.
+Rules = dict[tuple[Any, ...], tuple[Rule, ...]]
+
+
+def _type(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.type
+
+
+def _shape(tensor: Tensor | None) -> tuple[int, ...]:
+    return () if tensor is None or tensor.shape is None else tuple(int(n) for n in tensor.shape)
+
+
+def _scales(tensor: Tensor | None) -> Sequence[float]:
+    if tensor is None or tensor.quantization is None or tensor.quantization.scale is None:
+        return ()
+    return [float(scale) for scale in tensor.quantization.scale]
+
+
+def _rank(node: Signature, index: int) -> int:
+    tensor = node.input(index)
+    return 0 if tensor is None or tensor.shape is None else len(tensor.shape)
+
+
+def input_is(index: int, *wanted: TensorType) -> Condition:
+    """An input has one of these types."""
+    return Condition(lambda node: _type(node.input(index)) in wanted)
+
+
+def output_is(index: int, *wanted: TensorType) -> Condition:
+    """An output has one of these types."""
+    return Condition(lambda node: _type(node.output(index)) in wanted)
+
+
+def types(first: TensorType, second: TensorType, output: TensorType) -> Condition:
+    """The types of the first two inputs (activations and weights) and of the output."""
+    return input_is(0, first) & input_is(1, second) & output_is(0, output)
+
+
+def by_input(version: int, *wanted: TensorType, index: int = 0) -> Rule:
+    """The most common rule: a version for the type of one input."""
+    names = " or ".join(type.name for type in wanted)
+    return Rule(version, f"{names} {'input' if index == 0 else f'input {index}'}", input_is(index, *wanted))
+
+
+def present(index: int) -> Condition:
+    """The node has this input, and it is not omitted."""
+    return Condition(lambda node: node.input(index) is not None)
+
+
+def input_count(count: int) -> Condition:
+    """The node lists so many inputs, omitted ones included."""
+    return Condition(lambda node: len(node.inputs) == count)
+
+
+def rank_is(index: int, rank: int) -> Condition:
+    """An input has so many dimensions; without a shape it has none."""
+    return Condition(lambda node: _rank(node, index) == rank)
+
+
+def rank_over(index: int, rank: int) -> Condition:
+    """An input has more dimensions than this."""
+    return Condition(lambda node: _rank(node, index) > rank)
+
+
+def _broadcasts_beyond_4d(node: Signature) -> bool:
+    shapes = [_shape(tensor) for tensor in node.inputs]
+    return len(shapes) >= 2 and shapes[0] != shapes[1] and max(map(len, shapes)) > 4
+
+
+#: The first two inputs differ in shape, and some input has more than four dimensions.
+broadcasts_beyond_4d = Condition(_broadcasts_beyond_4d)
+
+
+def option(cls: type[Table], name: str, value: Any = None) -> Condition:
+    """A field of the options has this value; without one, it is set (not zero, not False)."""
+    getattr(cls, name)  # a rule about a field that does not exist fails when it is written, not when a model comes by
+
+    def holds(node: Signature) -> bool:
+        found = getattr(node.options if isinstance(node.options, cls) else cls, name)
+        return bool(found) if value is None else bool(found == value)
+
+    return Condition(holds)
+
+
+def quantized(index: int) -> Condition:
+    """An input has quantization parameters, even empty ones."""
+
+    def holds(node: Signature) -> bool:
+        tensor = node.input(index)
+        return tensor is not None and tensor.quantization is not None
+
+    return Condition(holds)
+
+
+def one_scale_per(axis: int | None, *, input: int | None = None, output: int | None = None, several: bool = False) -> Condition:
+    """A tensor has as many scales as it has slices along an axis.
+
+    Args:
+        axis: the axis; None stands for the one that its quantization names.
+        input: the tensor is this input.
+        output: the tensor is this output.
+        several: a single scale does not count, not even for a single slice.
+    """
+
+    def holds(node: Signature) -> bool:
+        tensor = node.input(input) if input is not None else node.output(output or 0)
+        if tensor is None or tensor.quantization is None or tensor.quantization.scale is None or tensor.shape is None:
+            return False
+        along = tensor.quantization.quantized_dimension if axis is None else axis
+        scales = len(tensor.quantization.scale)
+        return scales > several and 0 <= along < len(tensor.shape) and scales == int(tensor.shape[along])
+
+    return Condition(holds)
+
+
+def sparse(index: int) -> Condition:
+    """An input is stored in a sparse form."""
+
+    def holds(node: Signature) -> bool:
+        tensor = node.input(index)
+        return tensor is not None and tensor.sparsity is not None
+
+    return Condition(holds)
+
+
+def _grouped(node: Signature) -> bool:
+    input, filter = _shape(node.input(0)), _shape(node.input(1))
+    return len(input) > 3 and len(filter) > 3 and input[3] != filter[3]
+
+
+#: A convolution's input has another number of channels than its filter.
+grouped = Condition(_grouped)
+
+
+def _rescale_over_1(node: Signature) -> bool:
+    scales = [_scales(tensor) for tensor in (node.input(0), node.input(1), node.output(0))]
+    if not all(scales):
+        return False
+    first, second, output = (scale[0] for scale in scales)
+    return first != 0 and second != 0 and output != 0 and first * second / output >= 1.0
+
+
+#: The product of the inputs' scales is at least the output's.
+rescale_over_1 = Condition(_rescale_over_1)
