@@ -41,9 +41,11 @@ __all__ = ["RULES"]
 _HYBRID = types(T.FLOAT32, T.INT8, T.FLOAT32)
 _FULL_INT8 = types(T.INT8, T.INT8, T.INT8)
 _INT4_WEIGHTS = types(T.INT8, T.INT4, T.INT8)
+# The field's default, FLOAT32, means that it is not set; LiteRT's rules take it for a bias type, its kernels do not.
 _INT16X8 = types(T.INT16, T.INT8, T.INT16)
-# For convolutions LiteRT asks output 1 here, which they do not have, and reads whatever lies there; it means output 0.
-_INT16X16 = types(T.INT16, T.INT16, T.INT16)
+# LiteRT asks here for INT16 weights, which no kernel of LiteRT takes (16x8 has INT8 weights), and in convolutions for the type of output 1,
+# which they do not have. The versions came with the 16x8 kernels: a 16x8 node with a lower one would go to runtimes that cannot run it.
+_INT16 = types(T.INT16, (T.INT8, T.INT16), T.INT16)
 
 
 def _recurrent(hybrid: Condition, asymmetric: Condition) -> tuple[Rule, ...]:
@@ -68,14 +70,14 @@ RULES: Rules = {
     (Op.CONV_2D,): (
         Rule(8, "16x8 with a bias type", _INT16X8 & option(Conv2DOptions, "quantized_bias_type")),
         Rule(6, "grouped convolution", grouped),
-        Rule(4, "int16 input and weights", _INT16X16),
+        Rule(4, "int16 input and output", _INT16),
         Rule(3, "int8 input and weights", _FULL_INT8),
         Rule(7, "int4 weights with int8 input", _INT4_WEIGHTS),
         Rule(5, "per-channel int8 weights with float input", _HYBRID & one_scale_per(0, input=1)),
         Rule(2, "int8 weights with float input", _HYBRID),
     ),
     (Op.DEPTHWISE_CONV_2D,): (
-        Rule(5, "int16 input and weights", _INT16X16),
+        Rule(5, "int16 input and output", _INT16),
         Rule(6, "per-channel int8 weights with float input", _HYBRID & one_scale_per(3, input=1)),
         Rule(4, "int8 weights with float input", _HYBRID),
         Rule(3, "int8 input and weights", _FULL_INT8),
@@ -98,7 +100,7 @@ RULES: Rules = {
         Rule(12, "per-channel int8 weights with float input", _HYBRID & one_scale_per(0, input=1)),
         Rule(11, "16x8 with a bias type", _INT16X8 & option(FullyConnectedOptions, "quantized_bias_type")),
         Rule(8, "sparse weights", sparse(1)),
-        Rule(7, "int16 input and weights", _INT16X16),
+        Rule(7, "int16 input and output", _INT16),
         Rule(6, "two inputs, no bias", input_count(2)),
         Rule(5, "keep_num_dims", option(FullyConnectedOptions, "keep_num_dims")),
         Rule(4, "int8 input and weights", _FULL_INT8),

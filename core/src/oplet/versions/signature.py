@@ -114,9 +114,9 @@ def output_is(index: int, *wanted: TensorType) -> Condition:
     return Condition(lambda node: _type(node.output(index)) in wanted)
 
 
-def types(first: TensorType, second: TensorType, output: TensorType) -> Condition:
+def types(first: TensorType, second: TensorType | tuple[TensorType, ...], output: TensorType) -> Condition:
     """The types of the first two inputs (activations and weights) and of the output."""
-    return input_is(0, first) & input_is(1, second) & output_is(0, output)
+    return input_is(0, first) & input_is(1, *(second if isinstance(second, tuple) else (second,))) & output_is(0, output)
 
 
 def by_input(version: int, *wanted: TensorType, index: int = 0) -> Rule:
@@ -166,13 +166,11 @@ def option(cls: type[Table], name: str, value: Any = None) -> Condition:
 
 
 def quantized(index: int) -> Condition:
-    """An input has quantization parameters, even empty ones."""
+    """An input has scales.
 
-    def holds(node: Signature) -> bool:
-        tensor = node.input(index)
-        return tensor is not None and tensor.quantization is not None
-
-    return Condition(holds)
+    LiteRT's rules count a table without scales too, which its converter writes for every tensor; its kernels do not.
+    """
+    return Condition(lambda node: bool(_scales(node.input(index))))
 
 
 def one_scale_per(axis: int | None, *, input: int | None = None, output: int | None = None, several: bool = False) -> Condition:
