@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from oplet.schema.enums import TensorType
 from oplet.schema.table import Table
 from oplet.schema.tables import Tensor
@@ -93,10 +95,11 @@ def _shape(tensor: Tensor | None) -> tuple[int, ...]:
     return () if tensor is None or tensor.shape is None else tuple(int(n) for n in tensor.shape)
 
 
-def _scales(tensor: Tensor | None) -> Sequence[float]:
-    if tensor is None or tensor.quantization is None or tensor.quantization.scale is None:
-        return ()
-    return [float(scale) for scale in tensor.quantization.scale]
+def _scale(tensor: Tensor | None) -> np.float32 | None:
+    """The first scale, None if there is none."""
+    if tensor is None or tensor.quantization is None or tensor.quantization.scale is None or not len(tensor.quantization.scale):
+        return None
+    return np.float32(tensor.quantization.scale[0])
 
 
 def _rank(node: Signature, index: int) -> int:
@@ -170,7 +173,7 @@ def quantized(index: int) -> Condition:
 
     LiteRT's rules count a table without scales too, which its converter writes for every tensor; its kernels do not.
     """
-    return Condition(lambda node: bool(_scales(node.input(index))))
+    return Condition(lambda node: _scale(node.input(index)) is not None)
 
 
 def one_scale_per(axis: int | None, *, input: int | None = None, output: int | None = None, several: bool = False) -> Condition:
@@ -214,11 +217,11 @@ grouped = Condition(_grouped)
 
 
 def _rescale_over_1(node: Signature) -> bool:
-    scales = [_scales(tensor) for tensor in (node.input(0), node.input(1), node.output(0))]
-    if not all(scales):
+    first, second, output = _scale(node.input(0)), _scale(node.input(1)), _scale(node.output(0))
+    if first is None or second is None or output is None or not (first and second and output):
         return False
-    first, second, output = (scale[0] for scale in scales)
-    return first != 0 and second != 0 and output != 0 and first * second / output >= 1.0
+    with np.errstate(all="ignore"):
+        return bool(first * second / output >= 1)  # in float32, as LiteRT: a rescale of just 1 depends on the rounding
 
 
 #: The product of the inputs' scales is at least the output's.
