@@ -61,7 +61,7 @@ def test_ops_that_nobody_serves_say_who_could(oplet, examples):
 
 
 def test_free_dimensions_variables_and_metadata(tmp_path, oplet):
-    builder = ModelBuilder()
+    builder = ModelBuilder(minimum_runtime=False)
     main = builder.add_subgraph("main")
     main.add_tensor("x", "float32", [1, 4], shape_signature=[-1, 4])
     main.add_tensor("state", "float32", [4], is_variable=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,152 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
+from oplet.model.external import ExternalFiles
 from oplet.model.model import SCHEMA_VERSION, Model
-from oplet.ops.tensor import numpy_dtype, tensor_type
+from oplet.model.packing import pack_strings, pack_values
+from oplet.model.subgraph_builder import SubgraphBuilder
 from oplet.schema import tables
-from oplet.schema.encode import encode
-from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.schema.options import BuiltinOptions
-from oplet.schema.stablehlo_options import BuiltinOptions2
-from oplet.schema.table import Table
+from oplet.schema.enums import BuiltinOperator
+from oplet.versions.model_versions import make_operator_code, set_minimum_runtime
 
 __all__ = ["ModelBuilder", "SubgraphBuilder", "pack_strings", "pack_values"]
 
 
-def pack_strings(values: Any) -> bytes:
-    """A string tensor's buffer: the count, the offsets (int32), then the bytes."""
-    flat = [v.encode() if isinstance(v, str) else bytes(v) for v in np.asarray(values, object).ravel().tolist()]
-    offsets = np.cumsum([4 * (len(flat) + 2), *map(len, flat)], dtype=np.int64)
-    return np.array([len(flat), *offsets], "<i4").tobytes() + b"".join(flat)
-
-
-def pack_values(values: Any, type: TensorType) -> bytes:
-    """The bytes of a constant: little-endian values; int4 two to a byte and int2 four, the low bits first."""
-    if type is TensorType.STRING:
-        return pack_strings(values)
-    array = np.ascontiguousarray(values, numpy_dtype(type))
-    bits = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}.get(type)
-    if bits is None:
-        return array.tobytes()
-    per_byte = 8 // bits
-    flat = array.ravel().astype(np.uint8) & ((1 << bits) - 1)
-    flat = np.concatenate([flat, np.zeros(-flat.size % per_byte, np.uint8)]).reshape(-1, per_byte)
-    packed = np.zeros(len(flat), np.uint8)
-    for position in range(per_byte):
-        packed |= flat[:, position] << (bits * position)
-    return packed.tobytes()
-
-
-class SubgraphBuilder:
-    """Collects one subgraph's tensors and nodes.
-
-    Attributes:
-        table: the subgraph as it stands.
-    """
-
-    def __init__(self, model: ModelBuilder, name: str) -> None:
-        self.model = model
-        self._tensors: list[tables.Tensor] = []
-        self._operators: list[tables.Operator] = []
-        self.table = tables.SubGraph(name=name, tensors=self._tensors, operators=self._operators)
-
-    def add_tensor(
-        self,
-        name: str,
-        type: Any,
-        shape: Sequence[int],
-        *,
-        data: Any = None,
-        scale: float | Sequence[float] | None = None,
-        zero_point: int | Sequence[int] | None = None,
-        quantized_dimension: int = 0,
-        quantization: tables.QuantizationParameters | None = None,
-        shape_signature: Sequence[int] | None = None,
-        sparsity: tables.SparsityParameters | None = None,
-        is_variable: bool = False,
-    ) -> int:
-        """Add a tensor and return its index.
-
-        Args:
-            type: a TensorType or a numpy dtype.
-            data: its constant value; bytes are taken as they are.
-            scale: of its quantization, one value or one per slice along `quantized_dimension`.
-            zero_point: as many as scales; zeros when left out.
-            quantization: a whole table, in place of the three above.
-        """
-        type = tensor_type(type)
-        if quantization is None and scale is not None:
-            scales = np.atleast_1d(np.asarray(scale, np.float32))
-            zero_points = (
-                np.zeros(len(scales), np.int64) if zero_point is None else np.atleast_1d(np.asarray(zero_point, np.int64))
-            )
-            quantization = tables.QuantizationParameters(scale=scales, zero_point=zero_points)
-            if quantized_dimension:
-                quantization.quantized_dimension = quantized_dimension
-        raw = data if data is None or isinstance(data, bytes) else pack_values(data, type)
-        tensor = tables.Tensor(
-            name=name, type=type, shape=np.asarray(shape, np.int32).reshape(-1), buffer=self.model.add_buffer(raw), has_rank=True
-        )
-        if quantization is not None:
-            tensor.quantization = quantization
-        if shape_signature is not None:
-            tensor.shape_signature = np.asarray(shape_signature, np.int32)
-        if sparsity is not None:
-            tensor.sparsity = sparsity
-        if is_variable:
-            tensor.is_variable = True
-        self._tensors.append(tensor)
-        return len(self._tensors) - 1
-
-    def add_operator(
-        self,
-        op: BuiltinOperator | str,
-        inputs: Sequence[int],
-        outputs: Sequence[int],
-        options: Table | None = None,
-        *,
-        version: int = 1,
-        custom_options: bytes = b"",
-        intermediates: Sequence[int] = (),
-    ) -> int:
-        """Add a node and return its index.
-
-        Args:
-            op: a built-in operator, or a name: a builtin's ("ADD") or else a custom op's ("Atan").
-            inputs: tensor indices, -1 for an optional input that is left out.
-            options: the options table of a built-in operator.
-            custom_options: the bytes of a custom op's options.
-        """
-        operator = tables.Operator(
-            opcode_index=self.model.add_operator_code(op, version),
-            inputs=np.asarray(inputs, np.int32).reshape(-1),
-            outputs=np.asarray(outputs, np.int32).reshape(-1),
-        )
-        if options is not None:
-            if type(options) in BuiltinOptions.values():
-                operator.builtin_options = options
-            elif type(options) in BuiltinOptions2.values():
-                operator.builtin_options_2 = options
-            else:
-                raise ModelError(f"{type(options).__name__} is not an options table.")
-        if custom_options:
-            operator.custom_options = np.frombuffer(custom_options, np.uint8)
-        if len(intermediates):
-            operator.intermediates = np.asarray(intermediates, np.int32)
-        self._operators.append(operator)
-        return len(self._operators) - 1
-
-    def set_inputs(self, *indices: int) -> None:
-        """Say which tensors the caller feeds."""
-        self.table.inputs = np.asarray(indices, np.int32)
-
-    def set_outputs(self, *indices: int) -> None:
-        """Say which tensors the caller reads."""
-        self.table.outputs = np.asarray(indices, np.int32)
-
-
 class ModelBuilder:
     """Collects the parts of a model.
+
+    Attributes:
+        root: the model's tables as they stand.
+        subgraphs: the builders of its subgraphs; the first is the one that runs.
 
     Example:
         >>> from oplet import ModelBuilder
@@ -168,67 +41,241 @@ class ModelBuilder:
         True
     """
 
-    def __init__(self, description: str = "") -> None:
-        self._buffers = [tables.Buffer()]
-        self._operator_codes: list[tables.OperatorCode] = []
+    def __init__(
+        self,
+        description: str = "",
+        *,
+        minimum_runtime: bool = True,
+        runtime_versions: Mapping[tuple[str, int], str] | None = None,
+    ) -> None:
+        """
+        Args:
+            description: what the file says of itself.
+            minimum_runtime: whether to write the metadata entry `min_runtime_version`.
+            runtime_versions: for it, the first releases that run custom ops, by their name and version.
+        """
         self.root = tables.Model(
-            version=SCHEMA_VERSION,
-            operator_codes=self._operator_codes,
-            subgraphs=[],
-            buffers=self._buffers,
-            description=description or None,
+            version=SCHEMA_VERSION, operator_codes=[], subgraphs=[], buffers=[tables.Buffer()], description=description or None
         )
+        self.subgraphs: list[SubgraphBuilder] = []
+        self._minimum_runtime = minimum_runtime
+        self._runtime_versions = runtime_versions
         self._codes: dict[tuple[int, str, int], int] = {}
+        self._kept_codes: list[tables.OperatorCode] = []
+        self._external = ExternalFiles(self.root)
+        # What lies behind the tables of a model that is continued, and what its tables do not say.
+        self._source = memoryview(b"")
+        self._unknown: Sequence[str] = ()
+
+    @classmethod
+    def from_model(cls, model: Model, **arguments: Any) -> ModelBuilder:
+        """Go on with a model that exists; its nodes keep their versions, and the model stays as it is.
+
+        Its tensors and nodes are not copied; whoever changes one of these changes both.
+
+        Args:
+            arguments: for the constructor.
+
+        Raises:
+            ModelError: its constants cannot be read.
+        """
+        builder = cls(**arguments)
+        builder._source, builder._unknown = model.data, model.unknown
+        root = builder.root = copy.copy(model.root)
+        for name in ("buffers", "subgraphs", "metadata", "signature_defs", "external_buffers", "external_buffer_groups"):
+            if getattr(root, name) is not None:
+                setattr(root, name, list(getattr(root, name)))
+        root.buffers = [
+            tables.Buffer(data=model.buffer(i)) if b.offset > 1 else b for i, b in enumerate(root.buffers or [tables.Buffer()])
+        ]
+        root.subgraphs = [copy.copy(subgraph) for subgraph in root.subgraphs or []]
+        for subgraph in root.subgraphs:
+            subgraph.operators = [_with_options(model, operator) for operator in subgraph.operators or []]
+        builder._kept_codes = root.operator_codes or []
+        builder.subgraphs = [SubgraphBuilder(builder, i, table) for i, table in enumerate(root.subgraphs)]
+        builder._external = ExternalFiles(root)
+        builder._external.keep(model)
+        return builder
 
     def add_subgraph(self, name: str = "main") -> SubgraphBuilder:
         """Start a subgraph; the first is the one that runs."""
-        subgraph = SubgraphBuilder(self, name)
-        self.root.subgraphs = [*(self.root.subgraphs or []), subgraph.table]
+        subgraphs: list[tables.SubGraph] = self.root.subgraphs  # type: ignore[assignment]  # the constructor made a list
+        subgraph = SubgraphBuilder(self, len(self.subgraphs), tables.SubGraph(name=name))
+        subgraphs.append(subgraph.table)
+        self.subgraphs.append(subgraph)
         return subgraph
 
     def add_buffer(self, data: bytes | NDArray[np.uint8] | None) -> int:
         """Add a buffer and return its index; None and nothing at all share the empty buffer 0."""
         if data is None:
             return 0
-        self._buffers.append(tables.Buffer(data=np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data))
-        return len(self._buffers) - 1
+        buffers = self._buffers
+        buffers.append(tables.Buffer(data=np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data))
+        return len(buffers) - 1
+
+    @property
+    def _buffers(self) -> list[tables.Buffer]:
+        if self.root.buffers is None:
+            self.root.buffers = [tables.Buffer()]
+        return self.root.buffers
+
+    def buffer_size(self, index: int, what: str = "A tensor") -> int:
+        """The bytes in a buffer.
+
+        Args:
+            what: what messages call the one who asks.
+
+        Raises:
+            ModelError: there is no such buffer.
+        """
+        if not 0 <= index < len(self._buffers):
+            raise ModelError(f"{what} refers to buffer {index}; there are {len(self._buffers)} buffers so far.")
+        data = self._buffers[index].data
+        return 0 if data is None else data.size
+
+    def add_external_buffer(self, group: str, data: bytes | NDArray[Any], packing: str = "") -> int:
+        """Add constant data that `save` writes into a file beside the model, and return the number that tensors refer to.
+
+        Args:
+            group: the file's name, relative to the model's folder. Buffers of one group share a file.
+            data: the bytes, or an array whose bytes are taken.
+            packing: how the values are packed, for readers that ask.
+
+        Raises:
+            ModelError: the file would not lie in the model's folder.
+        """
+        return self._external.add(group, data, packing)
+
+    def external_size(self, id: int, what: str = "A tensor") -> int:
+        """The bytes in an external buffer.
+
+        Args:
+            what: what messages call the one who asks.
+
+        Raises:
+            ModelError: there is no such buffer.
+        """
+        return self._external.size(id, what)
+
+    def external_files(self) -> dict[str, bytes]:
+        """The files that belong beside the model, by name; empty if it has no external buffers."""
+        return self._external.files()
 
     def add_operator_code(self, op: BuiltinOperator | str, version: int = 1) -> int:
-        """The index of an operator code, added if it is new."""
+        """The index of an operator code, added if it is new, for operators that are written by hand."""
         custom = ""
         if isinstance(op, str):
             op, custom = (BuiltinOperator[op], "") if op in BuiltinOperator.__members__ else (BuiltinOperator.CUSTOM, op)
+        if not self._codes:
+            self._restore_codes()
+        index = self.operator_code(op, custom, version)
+        self._kept_codes = list(self.root.operator_codes or [])
+        return index
+
+    def operator_code(self, op: BuiltinOperator, custom: str, version: int) -> int:
+        """The index of an operator code of the model that is being written."""
         key = int(op), custom, version
         found = self._codes.get(key)
         if found is None:
-            # Readers before schema 3a look only at the old field of one byte.
-            old = min(int(op), int(BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES))
-            self._operator_codes.append(
-                tables.OperatorCode(builtin_code=op, deprecated_builtin_code=old, version=version, custom_code=custom or None)
-            )
-            found = self._codes[key] = len(self._operator_codes) - 1
+            codes: list[tables.OperatorCode] = self.root.operator_codes  # type: ignore[assignment]  # a list since _restore_codes
+            codes.append(make_operator_code(*key))
+            found = self._codes[key] = len(codes) - 1
         return found
 
-    def add_signature(self, key: str, inputs: Mapping[str, int], outputs: Mapping[str, int], subgraph: int = 0) -> None:
-        """Give a subgraph a name, and its inputs and outputs theirs (name to tensor index)."""
-        signature = tables.SignatureDef(
-            signature_key=key,
-            inputs=[tables.TensorMap(name=n, tensor_index=i) for n, i in inputs.items()],
-            outputs=[tables.TensorMap(name=n, tensor_index=i) for n, i in outputs.items()],
-            subgraph_index=subgraph,
+    def _restore_codes(self) -> None:
+        """Go back to the operator codes that do not depend on the nodes that were added."""
+        self.root.operator_codes = list(self._kept_codes)
+        self._codes = {}
+        for index, code in enumerate(self._kept_codes):
+            op = max(int(code.builtin_code), int(code.deprecated_builtin_code))
+            self._codes.setdefault((op, code.custom_code or "", code.version), index)
+
+    def add_signature(
+        self, key: str, inputs: Mapping[str, int], outputs: Mapping[str, int], subgraph: int | SubgraphBuilder = 0
+    ) -> None:
+        """Give a subgraph a name, and its inputs and outputs theirs (name to tensor index).
+
+        Raises:
+            ModelError: the key is taken, or the subgraph or a tensor does not exist.
+        """
+        index = subgraph.index if isinstance(subgraph, SubgraphBuilder) else subgraph
+        if not 0 <= index < len(self.subgraphs):
+            raise ModelError(f"Signature '{key}' refers to subgraph {index}; there are {len(self.subgraphs)} so far.")
+        signatures = self.root.signature_defs = self.root.signature_defs or []
+        if any(signature.signature_key == key for signature in signatures):
+            raise ModelError(f"The model has a signature '{key}' already.")
+        count = len(self.subgraphs[index].table.tensors or [])
+        for role, names in (("input", inputs), ("output", outputs)):
+            for name, tensor in names.items():
+                if not 0 <= tensor < count:
+                    raise ModelError(
+                        f"Signature '{key}' has the {role} '{name}' at tensor {tensor}; its subgraph has {count} tensors so far."
+                    )
+        signatures.append(
+            tables.SignatureDef(
+                signature_key=key,
+                inputs=[tables.TensorMap(name=n, tensor_index=i) for n, i in inputs.items()],
+                outputs=[tables.TensorMap(name=n, tensor_index=i) for n, i in outputs.items()],
+                subgraph_index=index,
+            )
         )
-        self.root.signature_defs = [*(self.root.signature_defs or []), signature]
 
     def add_metadata(self, name: str, data: bytes) -> None:
-        """Add a named buffer."""
-        entry = tables.Metadata(name=name, buffer=self.add_buffer(data))
-        self.root.metadata = [*(self.root.metadata or []), entry]
+        """Add a named buffer.
+
+        Raises:
+            ModelError: the name is taken.
+        """
+        entries = self.root.metadata = self.root.metadata or []
+        if any(entry.name == name for entry in entries):
+            raise ModelError(f"The model has metadata '{name}' already.")
+        entries.append(tables.Metadata(name=name, buffer=self.add_buffer(data)))
+
+    def settle(self) -> tables.Model:
+        """Settle what depends on the whole model: operator codes, versions and the runtime that it needs.
+
+        Returns:
+            The tables, ready to be written; more may be added afterwards.
+
+        Raises:
+            ModelError: there is no subgraph, or one whose inputs and outputs are not set.
+        """
+        if not self.subgraphs:
+            raise ModelError("The model has no subgraph; add one with add_subgraph.")
+        self._restore_codes()
+        for subgraph in self.subgraphs:
+            subgraph.settle()
+        if self._minimum_runtime:
+            set_minimum_runtime(self.root, self._runtime_versions)
+        return self.root
 
     def build(self) -> Model:
         """The model as it stands."""
         return Model.from_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The model as the bytes of a .tflite file."""
-        size = sum(b.data.size for b in self._buffers if b.data is not None)
-        return encode(self.root, size_hint=size + 4096)
+        """The model as the bytes of a .tflite file; the files of external buffers are `external_files`."""
+        return Model(self.settle(), self._source, unknown=self._unknown).to_bytes()
+
+    def save(self, path: str | os.PathLike[str], **arguments: Any) -> None:
+        """Write the model to a file, and those of its external buffers beside it.
+
+        Args:
+            arguments: for `Model.save`.
+
+        Raises:
+            ModelError: a file could not be written.
+        """
+        root = self.settle()
+        self._external.save(os.path.dirname(os.path.realpath(path)))
+        Model(root, self._source, os.fspath(path), self._unknown).save(path, **arguments)
+
+
+def _with_options(model: Model, operator: tables.Operator) -> tables.Operator:
+    """A node whose custom options lie in its table, wherever they lie in the file."""
+    if operator.large_custom_options_offset <= 1:
+        return operator
+    operator = copy.copy(operator)
+    operator.custom_options = np.frombuffer(model.custom_options(operator), np.uint8)
+    operator.large_custom_options_offset = operator.large_custom_options_size = 0
+    return operator

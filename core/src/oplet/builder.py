@@ -1,0 +1,44 @@
+"""Everything that writing a model takes.
+
+Options tables are in `oplet.schema.options` and `oplet.schema.stablehlo_options`, docs/writing-models.md shows how the parts
+go together.
+"""
+
+from __future__ import annotations
+
+from oplet.model.builder import ModelBuilder
+from oplet.model.operator_options import options_class
+from oplet.model.packing import pack_flexbuffer, pack_strings, pack_values
+from oplet.model.sparsity import Sparse, sparsify
+from oplet.model.subgraph_builder import SubgraphBuilder
+from oplet.schema.enums import BuiltinOperator, DimensionType, TensorType
+from oplet.schema.tables import (
+    BlockwiseQuantization,
+    CustomQuantization,
+    DimensionMetadata,
+    MultiAxisQuantization,
+    QuantizationParameters,
+    SparsityParameters,
+    VariantSubType,
+)
+
+__all__ = [
+    "BlockwiseQuantization",
+    "BuiltinOperator",
+    "CustomQuantization",
+    "DimensionMetadata",
+    "DimensionType",
+    "ModelBuilder",
+    "MultiAxisQuantization",
+    "QuantizationParameters",
+    "Sparse",
+    "SparsityParameters",
+    "SubgraphBuilder",
+    "TensorType",
+    "VariantSubType",
+    "options_class",
+    "pack_flexbuffer",
+    "pack_strings",
+    "pack_values",
+    "sparsify",
+]

@@ -1,0 +1,96 @@
+"""Constants that lie in files beside the model."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import ModelError
+from oplet.model.model import Model
+from oplet.schema import tables
+
+__all__ = ["ExternalFiles", "write_file"]
+
+#: Where each buffer begins, so that vector instructions can read any type from a mapped file.
+_ALIGNMENT = 64
+
+
+class ExternalFiles:
+    """The external buffers of a model that is being written, and what goes into their files."""
+
+    def __init__(self, root: tables.Model) -> None:
+        self._root = root
+        self._contents: dict[str, bytearray] = {}
+        self._groups: dict[str, int] = {}
+        self._sizes: dict[int, int] = {}
+        self._highest = 0
+
+    def keep(self, model: Model) -> None:
+        """Take over the files of a model that was read."""
+        names = [group.name or "" for group in self._root.external_buffer_groups or []]
+        self._groups = {name: index for index, name in enumerate(names)}
+        for buffer in self._root.external_buffers or []:
+            raw = model.external_buffer(buffer.id)
+            content = self._contents.setdefault(names[buffer.group], bytearray())
+            content.extend(bytes(max(buffer.offset + buffer.length - len(content), 0)))
+            content[buffer.offset : buffer.offset + buffer.length] = raw.tobytes()
+            self._sizes[buffer.id] = buffer.length
+            self._highest = max(self._highest, buffer.id)
+
+    def add(self, group: str, data: bytes | NDArray[Any], packing: str) -> int:
+        """Append a buffer to a group's file; its number."""
+        if not group or os.path.isabs(group) or os.path.normpath(group).split(os.sep)[0] == os.pardir:
+            raise ModelError(f"The external file '{group}' would not lie in the model's own folder.")
+        raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        groups = self._root.external_buffer_groups = self._root.external_buffer_groups or []
+        buffers = self._root.external_buffers = self._root.external_buffers or []
+        if group not in self._groups:
+            self._groups[group] = len(groups)
+            groups.append(tables.ExternalBufferGroup(name=group))
+        content = self._contents.setdefault(group, bytearray())
+        content.extend(bytes(-len(content) % _ALIGNMENT))
+        # Tensors that refer to none say 0, so numbers begin at 1.
+        id = self._highest = self._highest + 1
+        buffers.append(
+            tables.ExternalBuffer(id=id, group=self._groups[group], offset=len(content), length=len(raw), packing=packing or None)
+        )
+        content.extend(raw)
+        self._sizes[id] = len(raw)
+        return id
+
+    def size(self, id: int, what: str) -> int:
+        """The bytes in a buffer."""
+        if id not in self._sizes:
+            raise ModelError(f"{what} refers to the external buffer {id}, which was not added.")
+        return self._sizes[id]
+
+    def files(self) -> dict[str, bytes]:
+        """The content of each file, by name."""
+        return {name: bytes(content) for name, content in self._contents.items()}
+
+    def save(self, folder: str) -> None:
+        """Write the files into the model's folder."""
+        for name, content in self._contents.items():
+            path = os.path.join(folder, name)
+            try:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+            except OSError as error:
+                raise ModelError(f"Could not make the folder of '{path}': {error.strerror or error}.") from error
+            write_file(path, content)
+
+
+def write_file(path: str, content: bytes | bytearray) -> None:
+    """Replace a file by a new one, whole or not at all; whoever has mapped the old one keeps it."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)

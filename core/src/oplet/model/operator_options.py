@@ -1,0 +1,60 @@
+"""Which options table a built-in operator has."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+
+from oplet.schema import options as o
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.stablehlo_options import BuiltinOptions2
+from oplet.schema.table import Table
+
+__all__ = ["misspelt_operator", "options_class"]
+
+#: Operators that share a table, or whose table has another name than they have.
+_SHARED: dict[type[Table], str] = {
+    o.Pool2DOptions: "AVERAGE_POOL_2D L2_POOL_2D MAX_POOL_2D",
+    o.L2NormOptions: "L2_NORMALIZATION",
+    o.ReducerOptions: "MEAN REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD SUM",
+    o.SequenceRNNOptions: "UNIDIRECTIONAL_SEQUENCE_RNN",
+    o.MaximumMinimumOptions: "MAXIMUM MINIMUM",
+    o.Conv3DOptions: "CONV_3D_TRANSPOSE",
+    o.RandomOptions: "MULTINOMIAL RANDOM_STANDARD_NORMAL RANDOM_UNIFORM",
+}
+
+
+@functools.cache
+def _classes() -> dict[str, type[Table]]:
+    """Table class by operator, most of them by name: CONV_2D has Conv2DOptions."""
+    named = {cls.__name__.removesuffix("Options").lower(): cls for cls in (*o.BuiltinOptions.values(), *BuiltinOptions2.values())}
+    found = {op.name: cls for op in BuiltinOperator if (cls := named.get(op.name.replace("_", "").lower())) is not None}
+    return found | {op: cls for cls, ops in _SHARED.items() for op in ops.split()}
+
+
+def options_class(op: BuiltinOperator) -> type[Table] | None:
+    """The options table of a built-in operator; None if it has no options.
+
+    Example:
+        >>> options_class(BuiltinOperator.MAX_POOL_2D).__name__
+        'Pool2DOptions'
+    """
+    return _classes().get(op.name)
+
+
+def misspelt_operator(name: str) -> str | None:
+    """The built-in operator that a name seems to mean, None if it can be a custom op's.
+
+    A custom op may be called almost anything; a name in capitals that all but equals a built-in operator's, or one in
+    small letters that does but for the case, is a slip.
+
+    Example:
+        >>> misspelt_operator("CONV2D"), misspelt_operator("Atan")
+        ('CONV_2D', None)
+    """
+    if name == name.lower() and name.upper() in BuiltinOperator.__members__:
+        return name.upper()
+    if name != name.upper():
+        return None
+    close = difflib.get_close_matches(name, [op.name for op in BuiltinOperator], 1, 0.8)
+    return close[0] if close else None

@@ -1,0 +1,147 @@
+"""The bytes of constants and of custom options, as the file keeps them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import ModelError
+from oplet.model.verify import PACKED_BITS, bytes_needed
+from oplet.ops.tensor import numpy_dtype
+from oplet.schema.enums import TensorType
+
+__all__ = ["pack_constant", "pack_flexbuffer", "pack_strings", "pack_values"]
+
+
+def pack_strings(values: Any) -> bytes:
+    """A string tensor's buffer: the count, the offsets (int32), then the bytes.
+
+    Example:
+        >>> pack_strings(["a", b"bc"]).hex(" ", 4)
+        '02000000 10000000 11000000 13000000 616263'
+    """
+    flat = [v.encode() if isinstance(v, str) else bytes(v) for v in np.asarray(values, object).ravel().tolist()]
+    offsets = np.cumsum([4 * (len(flat) + 2), *map(len, flat)], dtype=np.int64)
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise ModelError(f"{len(flat)} strings take {offsets[-1]} bytes; a string tensor holds less than 2 GB.")
+    return np.array([len(flat), *offsets], "<i4").tobytes() + b"".join(flat)
+
+
+def pack_values(values: Any, type: TensorType) -> bytes:
+    """The bytes of a constant: little-endian values; int4 two to a byte and int2 four, the low bits first.
+
+    Raises:
+        ModelError: the type cannot hold one of the values.
+
+    Example:
+        >>> pack_values([1, 2, -1], TensorType.INT4).hex()
+        '210f'
+    """
+    if type is TensorType.STRING:
+        return pack_strings(values)
+    if type in (TensorType.RESOURCE, TensorType.VARIANT):
+        raise ModelError(f"A tensor of type {type.name} cannot be a constant.")
+    array = _converted(values, type)
+    bits = PACKED_BITS.get(type)
+    if bits is None:
+        return array.tobytes()
+    per_byte = 8 // bits
+    flat = array.ravel().astype(np.uint8) & ((1 << bits) - 1)
+    flat = np.concatenate([flat, np.zeros(-flat.size % per_byte, np.uint8)]).reshape(-1, per_byte)
+    packed = np.zeros(len(flat), np.uint8)
+    for position in range(per_byte):
+        packed |= flat[:, position] << (bits * position)
+    return packed.tobytes()
+
+
+def _converted(values: Any, type: TensorType) -> NDArray[Any]:
+    """The values in the type's numpy dtype; floats may lose precision, nothing else may change."""
+    given, dtype = np.asarray(values), numpy_dtype(type)
+    if given.dtype == object:
+        raise ModelError(f"A constant of {type.name} cannot be made of Python objects or of rows of different lengths.")
+    # Of ml_dtypes' kinds numpy only knows that they are its own ("V").
+    inexact = dtype.kind in "fcV" and given.dtype.kind not in "SUM"
+    with np.errstate(all="ignore"):
+        array = np.ascontiguousarray(given.astype(dtype, copy=False)).reshape(given.shape)
+    kept = inexact and (dtype.kind == "c" or given.dtype.kind != "c")
+    if not kept and given.dtype != dtype and not np.can_cast(given.dtype, dtype) and not np.array_equal(array, given):
+        changed = given[array != given].ravel()[0]
+        raise ModelError(f"The value {changed} does not fit into {type.name}.")
+    if type in PACKED_BITS and array.size:
+        bits = PACKED_BITS[type]
+        low, high = (0, (1 << bits) - 1) if type is TensorType.UINT4 else (-(1 << bits - 1), (1 << bits - 1) - 1)
+        if array.min() < low or array.max() > high:
+            wrong = array[(array < low) | (array > high)].ravel()[0]
+            raise ModelError(f"The value {wrong} does not fit into {type.name}, which holds {low} to {high}.")
+    return array
+
+
+def pack_constant(data: Any, type: TensorType, shape: Iterable[int], what: str, *, stored: int | None = None) -> bytes:
+    """The bytes of a tensor's constant, checked against its shape.
+
+    Args:
+        data: values, or bytes that are taken as they are.
+        what: what messages call the tensor.
+        stored: how many values a sparse tensor stores, in place of those of its shape.
+
+    Raises:
+        ModelError: the values are too many, too few or do not fit into the type.
+    """
+    shape = tuple(shape)
+    count = int(np.prod(shape, dtype=object)) if stored is None else stored
+    held = "values are stored" if stored is not None else f"values for the shape {list(shape)}"
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        raw = bytes(data)
+        if type is TensorType.STRING:
+            strings = struct.unpack_from("<i", raw)[0] if len(raw) >= 4 else 0
+            if strings != count:
+                raise ModelError(f"{what} takes {count} {held}, its bytes hold {strings} strings.")
+        elif (needed := bytes_needed((count,), type)) is not None and len(raw) != needed:
+            raise ModelError(f"{what} takes {needed} bytes ({count} {held}, {type.name}), its data have {len(raw)}.")
+        return raw
+    try:
+        values = np.asarray(data, object if type is TensorType.STRING else None)
+        if values.size != count:
+            raise ModelError(f"{what} takes {count} {held}, its data have {values.size}.")
+        return pack_values(values, type)
+    except ModelError as error:
+        raise error if str(error).startswith(what) else ModelError(f"{what}: {error}") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{what} cannot hold its data: {error}.") from error
+
+
+def pack_flexbuffer(value: Any) -> bytes:
+    """Custom options as FlexBuffers, the form that TensorFlow's converter writes.
+
+    Args:
+        value: None, numbers, strings, bytes, and lists and dicts of these; numpy's numbers and arrays are taken too.
+
+    Example:
+        >>> pack_flexbuffer({"axis": 1}).hex()
+        '617869730001050101010104022401'
+    """
+    from flatbuffers import flexbuffers
+
+    try:
+        return bytes(flexbuffers.Dumps(_plain(value)))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"The options {value!r} cannot be written as FlexBuffers: {error}.") from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is not a string")
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
