@@ -169,11 +169,18 @@ def option(cls: type[Table], name: str, value: Any = None) -> Condition:
 
 
 def quantized(index: int) -> Condition:
-    """An input has scales.
+    """An input has scales, of its own or in other tensors.
 
-    LiteRT's rules count a table without scales too, which its converter writes for every tensor; its kernels do not.
+    LiteRT's rules also count a quantization table that holds nothing, which its converter writes for every tensor; its kernels do not.
     """
-    return Condition(lambda node: _scale(node.input(index)) is not None)
+
+    def holds(node: Signature) -> bool:
+        tensor = node.input(index)
+        if tensor is None or tensor.quantization is None:
+            return False
+        return _scale(tensor) is not None or tensor.quantization.details is not None
+
+    return Condition(holds)
 
 
 def one_scale_per(axis: int | None, *, input: int | None = None, output: int | None = None, several: bool = False) -> Condition:
