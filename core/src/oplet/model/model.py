@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +48,9 @@ class Model:
         root: the model's tables (`oplet.schema.tables.Model`).
         name: what messages call it: the file's path, or "<bytes>".
         path: the file, None when the model came as bytes.
+        data: the file's bytes, empty when the model was made of tables.
+        unknown: what a later schema put into the file and `root` does not hold (the first few, with their positions);
+            such a model can be read and run, not written.
 
     Example:
         >>> from oplet import Model
@@ -53,11 +58,14 @@ class Model:
         >>> [code.builtin_code.name for code in model.root.operator_codes]  # doctest: +SKIP
     """
 
-    def __init__(self, root: tables.Model, data: memoryview | None = None, path: str | None = None) -> None:
+    def __init__(
+        self, root: tables.Model, data: memoryview | None = None, path: str | None = None, unknown: Sequence[str] = ()
+    ) -> None:
         self.root = root
         self.path = path
         self.name = path if path is not None else "<bytes>"
-        self._data = memoryview(b"") if data is None else data
+        self.data = memoryview(b"") if data is None else data
+        self.unknown = tuple(unknown)
         self._mapped: MappedFile | None = None
         self._external: dict[int, MappedFile] = {}
 
@@ -69,8 +77,9 @@ class Model:
             ModelError: the file cannot be opened or is not a .tflite model.
         """
         mapped = map_file(path)
-        root = _decode(mapped.view, f"'{path}'")
-        model = cls(root, mapped.view, os.fspath(path))
+        unknown: list[str] = []
+        root = _decode(mapped.view, f"'{path}'", unknown)
+        model = cls(root, mapped.view, os.fspath(path), unknown)
         model._mapped = mapped
         return model
 
@@ -82,39 +91,42 @@ class Model:
             ModelError: the bytes are not a .tflite model.
         """
         view = memoryview(data).cast("B")
-        return cls(_decode(view, "the model's bytes"), view)
+        unknown: list[str] = []
+        return cls(_decode(view, "the model's bytes", unknown), view, unknown=unknown)
 
     def release_pages(self) -> None:
         """Let go of the file's pages that were read so far; see `MappedFile.release_pages`."""
         if self._mapped is not None:
             self._mapped.release_pages()
 
-    def to_bytes(self) -> bytes:
-        """Encode the model; constants that lie outside the FlatBuffer are written into it."""
-        from oplet.schema.encode import encode  # whoever only runs models does not pay for the writer
+    def to_bytes(self, constants: Literal["inside", "outside"] | None = None) -> bytes:
+        """The model as the bytes of a file; the same tables give the same bytes.
 
-        root = self.root
-        moved = [b for b in root.buffers or [] if b.offset > 1]
-        if moved:
-            root = tables.Model(**root.__dict__)
-            root.buffers = [
-                tables.Buffer(data=self.buffer(i)) if b.offset > 1 else b for i, b in enumerate(self.root.buffers or [])
-            ]
-        return encode(root)
+        Files of external buffers stay where they are; `save` brings them along.
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file."""
-        # The file may be the one that the constants are views of, so it is replaced, not overwritten.
-        temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
-        try:
-            with open(temporary, "wb") as file:
-                file.write(self.to_bytes())
-            os.replace(temporary, path)
-        except OSError as error:
-            raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
+        Args:
+            constants: "inside" the FlatBuffer or "outside", behind it in the file; None leaves each where it is, unless the
+                FlatBuffer would become larger than 2 GB.
+
+        Raises:
+            ModelError: writing would lose something (see `unknown`), or a value does not fit into its field.
+        """
+        from oplet.model.writing import pieces  # whoever only runs models does not pay for the writer
+
+        return b"".join(pieces(self, constants))
+
+    def save(self, path: str | os.PathLike[str], constants: Literal["inside", "outside"] | None = None) -> None:
+        """Write the model to a file, whole or not at all; files of external buffers are copied beside it.
+
+        Args:
+            constants: as for `to_bytes`.
+
+        Raises:
+            ModelError: as `to_bytes` does, or the file cannot be written.
+        """
+        from oplet.model.writing import save
+
+        save(self, path, constants)
 
     def buffer(self, index: int) -> Bytes | None:
         """The bytes of a buffer, as a read-only view; None if it holds nothing.
@@ -126,13 +138,13 @@ class Model:
         if not 0 <= index < len(buffers):
             raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
         buffer = buffers[index]
-        if buffer.offset > 1:  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
-            if buffer.offset + buffer.size > len(self._data):
+        if buffer.data is None and buffer.offset > 1:  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
+            if buffer.offset + buffer.size > len(self.data):
                 raise ModelError(
                     f"Constant buffer {index} specified an out of range offset. It takes {buffer.size} bytes at {buffer.offset}, "
-                    f"{self.name} has {len(self._data)}; the file is truncated."
+                    f"{self.name} has {len(self.data)}; the file is truncated."
                 )
-            return _view(self._data, buffer.offset, buffer.size) if buffer.size else None
+            return _view(self.data, buffer.offset, buffer.size) if buffer.size else None
         return buffer.data if buffer.data is not None and buffer.data.size else None
 
     def external_buffer(self, id: int) -> Bytes:
@@ -147,7 +159,7 @@ class Model:
             raise ModelError(f"{self.name} refers to the external buffer {id}, which it does not declare.")
         mapped = self._external.get(found.group)
         if mapped is None:
-            mapped = self._external[found.group] = map_file(self._beside(groups[found.group].name or ""))
+            mapped = self._external[found.group] = map_file(self.beside(groups[found.group].name or ""))
         if found.offset + found.length > len(mapped.view):
             raise ModelError(
                 f"External buffer {id} takes {found.length} bytes at {found.offset} of '{mapped.path}', "
@@ -155,7 +167,7 @@ class Model:
             )
         return _view(mapped.view, found.offset, found.length)
 
-    def _beside(self, name: str) -> str:
+    def beside(self, name: str) -> str:
         """Where an external file lies; a model may name files of its own folder only."""
         if self.path is None:
             raise ModelError(f"The model keeps constants in the file '{name}'; open it by path, not as bytes.")
@@ -178,13 +190,13 @@ class Model:
             ModelError: they lie outside the file.
         """
         offset, size = operator.large_custom_options_offset, operator.large_custom_options_size
-        if offset > 1:
-            if offset + size > len(self._data):
+        if operator.custom_options is None and offset > 1:
+            if offset + size > len(self.data):
                 raise ModelError(
                     f"Custom Option Offset for opcode_index {operator.opcode_index} is out of bound: {size} bytes at {offset}, "
-                    f"{self.name} has {len(self._data)}."
+                    f"{self.name} has {len(self.data)}."
                 )
-            return bytes(self._data[offset : offset + size])
+            return bytes(self.data[offset : offset + size])
         return operator.custom_options.tobytes() if operator.custom_options is not None else b""
 
     def op_of(self, operator: tables.Operator) -> tuple[BuiltinOperator, str, int]:
@@ -207,7 +219,7 @@ def _view(data: memoryview, offset: int, size: int) -> Bytes:
     return array
 
 
-def _decode(view: memoryview, where: str) -> tables.Model:
+def _decode(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
     """Check what kind of file it is before its offsets are followed."""
     head = bytes(view[:32])
     if len(view) < _MINIMUM_SIZE:
@@ -223,7 +235,7 @@ def _decode(view: memoryview, where: str) -> tables.Model:
         raise ModelError(
             f"The model is not a valid Flatbuffer buffer: Model provided has model identifier '{found}', should be 'TFL3' in {where}.{looks}"
         )
-    root = decode(tables.Model, view, where)
+    root = decode(tables.Model, view, where, unknown)
     if root.version != SCHEMA_VERSION:
         raise ModelError(
             f"Model provided is schema version {root.version} not equal to supported version {SCHEMA_VERSION}. "

@@ -1,0 +1,63 @@
+"""What follows a model in its file: TFLite's metadata tools append a zip archive of label files and the like.
+
+The archive's directory holds positions in the whole file, so it is corrected when the model before it changes its size.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from oplet.errors import ModelError
+from oplet.schema import tables
+from oplet.schema.decode import extent
+
+__all__ = ["attached", "moved"]
+
+_END = struct.Struct("<4s4H2IH")  # end of central directory: ..., entries, size, position, comment length
+_ENTRY = struct.Struct("<4s24x3H8xI")  # central directory entry: name, extra and comment lengths, position
+_UINT32 = struct.Struct("<I")
+
+
+def attached(data: memoryview, known: Iterable[tuple[int, int]]) -> tuple[bytes, int]:
+    """What lies behind the tables of a file and the `known` ranges (position and size), and where; padding does not count."""
+    _, end = extent(tables.Model, data)
+    end = max([end, *(position + size for position, size in known)])
+    rest = bytes(data[end:])
+    found = rest.lstrip(b"\0")
+    return found, end + len(rest) - len(found)
+
+
+def moved(archive: bytes, start: int, target: int, name: str) -> bytes:
+    """The zip archive that lay at `start` of a file, as it must read at `target` of another.
+
+    Raises:
+        ModelError: it is not a zip archive of the usual kind; what other bytes refer to, nobody knows.
+    """
+    refused = ModelError(
+        f"{name} has {len(archive)} bytes behind its tables and constants, at byte {start}, that are no zip archive; "
+        "oplet does not know what refers to them and does not write the model without them."
+    )
+    at = archive.rfind(b"PK\5\6")
+    if not archive.startswith(b"PK") or at < 0 or at + _END.size > len(archive):
+        raise refused
+    _, disk, first_disk, _, entries, size, position, _ = _END.unpack_from(archive, at)
+    directory = at - size
+    if disk or first_disk or directory < 0 or entries == 0xFFFF:
+        raise refused
+    if position == directory:  # positions count from the archive's own start
+        return archive
+    delta = target - start
+    if position != directory + start or position + delta >= 2**32:
+        raise refused
+    result = bytearray(archive)
+    for _ in range(entries):
+        if directory + _ENTRY.size > at:
+            raise refused
+        signature, name_length, extra, comment, local = _ENTRY.unpack_from(archive, directory)
+        if signature != b"PK\1\2":
+            raise refused
+        _UINT32.pack_into(result, directory + 42, local + delta)
+        directory += 46 + name_length + extra + comment
+    _UINT32.pack_into(result, at + 16, position + delta)
+    return bytes(result)

@@ -1,0 +1,269 @@
+"""Write a model to a file: what goes into the FlatBuffer, what behind it, and what lies beside it.
+
+Layout of the file, as LiteRT's converter has it: the FlatBuffer, the constants that do not fit into it, the large custom
+options and an accelerator's compiled code, each aligned to 16 bytes and found by its offset from the file's start; last, what
+other tools attached.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from oplet.errors import ModelError
+from oplet.model.attachment import attached, moved
+from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
+from oplet.schema import tables
+from oplet.schema.encode import PADDING, encode_pieces
+
+if TYPE_CHECKING:
+    from oplet.model.model import Bytes, Model
+
+__all__ = ["Constants", "pieces", "save"]
+
+Constants = Literal["inside", "outside"]
+
+#: The largest FlatBuffer that every reader takes: offsets are signed in many of them.
+LIMIT = 2**31 - 2**16
+
+#: Custom options of this many bytes go where the constants go.
+_LARGE_OPTIONS = 2**20
+
+_ALIGNMENT = 16
+
+#: The metadata entry by which readers that see the FlatBuffer only know that it is not the whole model.
+_LOCATION = "buffer_location"
+
+Piece = bytes | memoryview
+
+
+def pieces(model: Model, constants: Constants | None = None) -> list[Piece]:
+    """The model's file, in pieces; constants are not copied.
+
+    Args:
+        constants: "inside" the FlatBuffer or "outside", behind it; None leaves them where they are unless the FlatBuffer
+            would become too large.
+
+    Raises:
+        ModelError: the model cannot be written without losing something, or not in this way.
+    """
+    if constants not in (None, "inside", "outside"):
+        raise ModelError(f"Constants go 'inside' or 'outside' the FlatBuffer, or where they must (None), not {constants!r}.")
+    if model.unknown:
+        raise ModelError(
+            f"{model.name} holds what this version of oplet cannot keep when it writes the model ({'; '.join(model.unknown)}); "
+            "upgrade oplet to change or write it."
+        )
+    written = _Layout(model, constants).encode()
+    if constants is None and _size(written.tables) > LIMIT:
+        written = _Layout(model, "outside").encode()
+    if _size(written.tables) > LIMIT:
+        raise ModelError(
+            f"The FlatBuffer of {model.name} would take {_size(written.tables)} bytes, past the {LIMIT} that readers take; "
+            + ("write its constants 'outside'." if constants == "inside" else "its tables alone are too large.")
+        )
+    result = [*written.tables, *written.behind]
+    archive, start = attached(model.data, _ranges(model)) if len(model.data) else (b"", 0)
+    return [*result, moved(archive, start, _size(result), model.name)] if archive else result
+
+
+def save(model: Model, path: str | os.PathLike[str], constants: Constants | None = None) -> None:
+    """Write a model, and the files of its external buffers, where they are not there already.
+
+    The files appear whole or not at all.
+    """
+    target = os.path.realpath(os.fspath(path))
+    content = pieces(model, constants)
+    for group in model.root.external_buffer_groups or []:
+        if model.path is not None:
+            _bring(model.beside(group.name or ""), os.path.join(os.path.dirname(target), group.name or ""))
+    # The file may be the one that the constants are views of, so it is replaced, not overwritten.
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            for piece in content:
+                file.write(piece)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _bring(source: str, target: str) -> None:
+    """Copy the file of an external buffer group; one that is there must be the same."""
+    if os.path.realpath(source) == os.path.realpath(target):
+        return
+    try:
+        if os.path.exists(target):
+            if not filecmp.cmp(source, target, shallow=False):
+                raise ModelError(f"'{target}' holds something else than '{source}', which the model refers to by that name.")
+            return
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        temporary = f"{target}.{os.getpid()}.tmp"
+        try:
+            shutil.copyfile(source, temporary)
+            os.replace(temporary, target)
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+    except OSError as error:
+        raise ModelError(
+            f"Could not copy '{source}', which the model refers to, to '{target}': {error.strerror or error}."
+        ) from error
+
+
+def _ranges(model: Model) -> Iterator[tuple[int, int]]:
+    """What a model's tables refer to in its file outside the FlatBuffer: positions and sizes."""
+    for buffer in model.root.buffers or []:
+        if buffer.data is None and buffer.offset > 1:
+            yield buffer.offset, buffer.size
+    for subgraph in model.root.subgraphs or []:
+        for operator in subgraph.operators or []:
+            if operator.custom_options is None and operator.large_custom_options_offset > 1:
+                yield operator.large_custom_options_offset, operator.large_custom_options_size
+            code = _bytecode(model, operator)
+            if code is not None:
+                yield code
+
+
+def _bytecode(model: Model, operator: tables.Operator) -> tuple[int, int] | None:
+    """Where the compiled code of a node lies in the model's file."""
+    codes = model.root.operator_codes or []
+    if operator.opcode_index >= len(codes) or codes[operator.opcode_index].custom_code != DISPATCH_OP:
+        return None
+    found = bytecode(model.custom_options(operator))
+    return found if found is not None and sum(found) <= len(model.data) else None
+
+
+def _size(parts: list[Piece]) -> int:
+    return sum(len(part) for part in parts)
+
+
+class _Written(NamedTuple):
+    tables: list[Piece]
+    behind: list[Piece]
+
+
+class _Layout:
+    """Which constants and custom options of a model go behind the FlatBuffer, and where."""
+
+    def __init__(self, model: Model, constants: Constants | None) -> None:
+        self.model = model
+        self.root = tables.Model(**model.root.__dict__)
+        self.keep = constants is None  # where they are
+        self.outside = constants == "outside"
+        self.behind: list[Bytes] = []
+        self.owners: list[list[Callable[[int], None]]] = []  # whom to tell where each of them lies
+        self.shared: dict[tuple[int, int], int] = {}
+        self._place_buffers()
+        constants_moved = len(self.behind)
+        self._place_options()
+        self._mark(bool(constants_moved))
+
+    def encode(self) -> _Written:
+        """Encode twice when something lies behind: its place depends on the FlatBuffer's size, not the other way round."""
+        content: list[Piece] = list(encode_pieces(self.root))
+        if not self.behind:
+            return _Written(content, [])
+        position = _size(content)
+        parts: list[Piece] = []
+        for data, owners in zip(self.behind, self.owners):
+            gap = -position % _ALIGNMENT
+            parts += [bytes(gap), memoryview(np.ascontiguousarray(data)).cast("B")]
+            for tell in owners:
+                tell(position + gap)
+            position += gap + data.size
+        return _Written(list(encode_pieces(self.root)), [*parts, bytes(-position % _ALIGNMENT), PADDING])
+
+    def _put(self, data: Bytes, tell: Callable[[int], None], source: tuple[int, int] | None) -> None:
+        """Put data behind the FlatBuffer; what was one place in the source file stays one."""
+        index = self.shared.get(source) if source is not None else None
+        if index is None:
+            index = len(self.behind)
+            self.behind.append(data)
+            self.owners.append([])
+            if source is not None:
+                self.shared[source] = index
+        self.owners[index].append(tell)
+
+    def _place_buffers(self) -> None:
+        # Readers look for metadata inside the FlatBuffer only.
+        metadata = {entry.buffer for entry in self.root.metadata or []}
+        metadata |= set() if self.root.metadata_buffer is None else set(self.root.metadata_buffer.tolist())
+        buffers = list(self.root.buffers or [])
+        for index, buffer in enumerate(buffers):
+            came_outside = buffer.data is None and buffer.offset > 1
+            goes_outside = (self.keep and came_outside) or (self.outside and index not in metadata)
+            if not came_outside and not goes_outside and buffer.offset <= 1:
+                continue
+            data = self.model.buffer(index)
+            if data is None:
+                buffers[index] = tables.Buffer() if came_outside else buffer
+            elif goes_outside:
+                buffers[index] = outside = tables.Buffer(offset=2, size=data.size)
+                self._put(data, partial(setattr, outside, "offset"), (buffer.offset, buffer.size) if came_outside else None)
+            else:
+                buffers[index] = tables.Buffer(data=data)
+        if self.root.buffers is not None:
+            self.root.buffers = buffers
+
+    def _place_options(self) -> None:
+        subgraphs = list(self.root.subgraphs or [])
+        for number, subgraph in enumerate(subgraphs):
+            operators = [self._placed(operator) for operator in subgraph.operators or []]
+            if any(a is not b for a, b in zip(operators, subgraph.operators or [])):
+                subgraphs[number] = tables.SubGraph(**subgraph.__dict__)
+                subgraphs[number].operators = operators
+        if self.root.subgraphs is not None:
+            self.root.subgraphs = subgraphs
+
+    def _placed(self, operator: tables.Operator) -> tables.Operator:
+        """The operator with its custom options, and the compiled code that they refer to, where they belong."""
+        inside, place = operator.custom_options, operator.large_custom_options_offset
+        if inside is None and place <= 1:
+            return operator
+        came_outside = inside is None
+        large = inside is not None and inside.size >= _LARGE_OPTIONS
+        goes_outside = (self.keep and came_outside) or (self.outside and (came_outside or large))
+        code = _bytecode(self.model, operator)
+        if not came_outside and not goes_outside and code is None and place <= 1:
+            return operator
+        data = self.model.custom_options(operator)
+        result = tables.Operator(**{k: v for k, v in operator.__dict__.items() if k not in _OPTIONS})
+        if code is not None:  # in the FlatBuffer, so that its position can be set
+            result.custom_options = np.frombuffer(data, np.uint8)
+            start, size = code
+
+            def tell(position: int) -> None:
+                result.custom_options = np.frombuffer(with_bytecode_at(data, position), np.uint8)
+
+            self._put(np.frombuffer(self.model.data[start : start + size], np.uint8), tell, code)
+        elif goes_outside and data:
+            result.large_custom_options_offset, result.large_custom_options_size = 2, len(data)
+            source = (place, operator.large_custom_options_size) if came_outside else None
+            self._put(np.frombuffer(data, np.uint8), partial(setattr, result, "large_custom_options_offset"), source)
+        elif data:
+            result.custom_options = np.frombuffer(data, np.uint8)
+        return result
+
+    def _mark(self, constants_moved: bool) -> None:
+        """Say in the metadata, as the converter does, whether the FlatBuffer is the whole model."""
+        entries = list(self.root.metadata or [])
+        marked = any(entry.name == _LOCATION for entry in entries)
+        if constants_moved and not marked:
+            buffers = [*(self.root.buffers or []), tables.Buffer(data=np.frombuffer(b"outside flatbuffers", np.uint8))]
+            self.root.buffers = buffers
+            self.root.metadata = [*entries, tables.Metadata(name=_LOCATION, buffer=len(buffers) - 1)]
+        elif marked and not constants_moved and not self.keep:
+            self.root.metadata = [entry for entry in entries if entry.name != _LOCATION] or None
+
+
+_OPTIONS = {"custom_options", "large_custom_options_offset", "large_custom_options_size"}
