@@ -1,7 +1,7 @@
 """Versions against what converters wrote: of every node of the recorded models, and of the runtimes that they call for.
 
-A difference needs an explanation by name. An explanation is a predicate, so that it covers what it describes and nothing else; one that no
-difference needs any more fails the test.
+A difference needs an explanation by name. An explanation is a predicate, so that it covers what it describes and nothing else;
+one that no difference needs any more fails the test.
 """
 
 from __future__ import annotations
@@ -138,16 +138,16 @@ def recorded() -> list[Recorded]:
     return found
 
 
-#: What TensorFlow's quantizer after conversion raises operators to (tflite/converter/tools/optimize/operator_property.cc), 1 the rest. They
-#: are the versions of int8 kernels, also in models with 16-bit activations, and it asks no node for its types.
+#: What TensorFlow's quantizer after conversion raises operators to (tflite/converter/tools/optimize/operator_property.cc), 1 the
+#: rest. They are the versions of int8 kernels, also in models with 16-bit activations, and it asks no node for its types.
 INT8_VERSIONS = {
     op: version
     for version, ops in {
-        2: "ABS ADD ARG_MAX AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND CONCATENATION DEPTH_TO_SPACE EQUAL EXP GATHER GELU GREATER "
-        "GREATER_EQUAL L2_NORMALIZATION LEAKY_RELU LESS LESS_EQUAL LOG LOGISTIC LOG_SOFTMAX LSTM MAXIMUM MAX_POOL_2D MEAN MINIMUM "
-        "MIRROR_PAD MUL NOT_EQUAL PACK PAD PADV2 REDUCE_MAX REDUCE_MIN REDUCE_PROD RELU RELU6 RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR "
-        "RSQRT SLICE SOFTMAX SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SPLIT_V SQRT SQUARED_DIFFERENCE STRIDED_SLICE SUB SUM TANH "
-        "TRANSPOSE UNIDIRECTIONAL_SEQUENCE_LSTM",
+        2: "ABS ADD ARG_MAX AVERAGE_POOL_2D BATCH_MATMUL BATCH_TO_SPACE_ND CONCATENATION DEPTH_TO_SPACE EQUAL EXP GATHER "
+        "GELU GREATER GREATER_EQUAL L2_NORMALIZATION LEAKY_RELU LESS LESS_EQUAL LOG LOGISTIC LOG_SOFTMAX LSTM MAXIMUM "
+        "MAX_POOL_2D MEAN MINIMUM MIRROR_PAD MUL NOT_EQUAL PACK PAD PADV2 REDUCE_MAX REDUCE_MIN REDUCE_PROD RELU RELU6 "
+        "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR RSQRT SLICE SOFTMAX SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SPLIT_V SQRT "
+        "SQUARED_DIFFERENCE STRIDED_SLICE SUB SUM TANH TRANSPOSE UNIDIRECTIONAL_SEQUENCE_LSTM",
         3: "BROADCAST_TO CONV_2D DEPTHWISE_CONV_2D FILL GATHER_ND REVERSE_V2 SVDF TILE TRANSPOSE_CONV",
         4: "FULLY_CONNECTED",
     }.items()
@@ -156,7 +156,7 @@ INT8_VERSIONS = {
 
 
 def by_calibration(node: Node) -> int:
-    """What TensorFlow's quantizer after conversion writes; it adds QUANTIZE as version 1 and DEQUANTIZE as version 2, whatever the types."""
+    """What TensorFlow's quantizer after conversion writes; it adds QUANTIZE 1 and DEQUANTIZE 2, whatever their types."""
     if node.op.name in ("QUANTIZE", "DEQUANTIZE"):
         return 1 if node.op.name == "QUANTIZE" else 2
     return max(node.as_float, INT8_VERSIONS.get(node.op.name, 1))
@@ -179,7 +179,7 @@ EXPLAINED: dict[str, Callable[[Recorded, Node], bool]] = {
     "a quantizer kept the versions of the float model": lambda model, node: (
         bool(model.quantized) and node.version == model.highest(node.code, lambda n: n.as_float)
     ),
-    # The converter gives every tensor a quantization table, and GetOpSignature takes any table for quantization; the kernels do not.
+    # The converter gives every tensor a quantization table, and LiteRT's rules take any for quantization; its kernels do not.
     "LiteRT takes an empty quantization table for quantization": lambda model, node: (
         input_type(node) == TensorType.INT16
         and node.version == version_with(as_quantized, node.op, node.inputs, node.outputs, node.options)

@@ -1,4 +1,4 @@
-"""The lowest version of an operator that covers what a node uses: every rule, their order, and nodes that are not as they should be."""
+"""The lowest version of an operator that covers what a node uses: every rule, their order, and odd nodes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from oplet.versions.signature import Signature
 
 Case = tuple[BuiltinOperator, int, list[Tensor | None], list[Tensor | None], Table | None]
 
-#: Versions that LiteRT's rules give though no release of LiteRT registers them: its LSTM kernels take no INT16 input, tflite-micro's do.
+#: Versions that LiteRT's rules give though no release registers them: its LSTM kernels take no INT16 input, tflite-micro's do.
 UNREGISTERED = {("LSTM", 5), ("UNIDIRECTIONAL_SEQUENCE_LSTM", 5)}
 
-# A node is written as its tensors' types, "INT8 INT8 - > INT8"; "-" is an omitted one. "[2,3]" is a shape, "*4" gives four scales, "*0" a
-# quantization table without any, "@1" the axis that they belong to, "=0.5" one scale of that value, "!" a sparse form.
+# A node is written as its tensors' types, "INT8 INT8 - > INT8"; "-" is an omitted one. "[2,3]" is a shape, "*4" gives four
+# scales, "*0" a quantization table without any, "@1" the axis that they belong to, "=0.5" one scale of that value, "!" a sparse form.
 _TENSOR = re.compile(
     r"(?P<type>\w+)(\[(?P<shape>[\d,]*)\])?(\*(?P<scales>\d+))?(@(?P<axis>\d))?(=(?P<scale>[\d.]+))?(?P<sparse>!)?"
 )
@@ -39,8 +39,10 @@ FIVE_D = "[1,2,3,4,5]"
 
 #: Operators and, for each version, a node that needs it and no option.
 BY_TENSORS = {
-    "CONV_2D": "6: FLOAT32[1,5,5,8] FLOAT32[4,3,3,2] > FLOAT32; 4: INT16 INT16 > INT16; 4: INT16[1,5,5,2] INT8[4,3,3,2]*4 > INT16;"
-    "3: INT8 INT8 > INT8; 7: INT8 INT4 > INT8; 5: FLOAT32[1,5,5,2] INT8[4,3,3,2]*4 > FLOAT32; 2: FLOAT32 INT8[4,3,3,2]*1 > FLOAT32;"
+    "CONV_2D": "6: FLOAT32[1,5,5,8] FLOAT32[4,3,3,2] > FLOAT32; 4: INT16 INT16 > INT16;"
+    "4: INT16[1,5,5,2] INT8[4,3,3,2]*4 > INT16;"
+    "3: INT8 INT8 > INT8; 7: INT8 INT4 > INT8; 5: FLOAT32[1,5,5,2] INT8[4,3,3,2]*4 > FLOAT32;"
+    "2: FLOAT32 INT8[4,3,3,2]*1 > FLOAT32;"
     "2: FLOAT32[1,5,5,2] INT8 > FLOAT32; 1: FLOAT32[1,5,5,2] FLOAT32[4,3,3,2] > FLOAT32; 1: UINT8 UINT8 > UINT8",
     "DEPTHWISE_CONV_2D": "5: INT16 INT16 > INT16; 5: INT16 INT8 > INT16; 6: FLOAT32 INT8[1,3,3,4]*4 > FLOAT32;"
     "4: FLOAT32 INT8[4,3,3,2]*4 > FLOAT32; 3: INT8 INT8 > INT8; 7: INT8 INT4 > INT8; 1: FLOAT32 FLOAT32 > FLOAT32",
@@ -70,18 +72,21 @@ BY_TENSORS = {
     "UNPACK": "6: FLOAT8_E4M3FN; 2: INT8; 2: UINT8; 3: BOOL; 4: INT16 > INT16; 5: FLOAT16; 5: BFLOAT16; 1: INT32",
     "CONCATENATION": "7: FLOAT8_E5M2; 6: FLOAT16; 5: INT4; 4: UINT32; 3: INT16; 2: INT8; 1: FLOAT32",
     "PAD PADV2": f"6: FLOAT8_E5M2; 5: BOOL{FIVE_D}; 4: INT16{FIVE_D}; 3: INT16; 2: INT8; 1: UINT8",
-    "SPACE_TO_BATCH_ND BATCH_TO_SPACE_ND": "4: INT16[4,4,4]; 4: INT16[4,4,4,4]; 3: INT8[4,4,4]; 2: INT8[4,4,4,4]; 3: UINT8[4,4,4];"
+    "SPACE_TO_BATCH_ND BATCH_TO_SPACE_ND": "4: INT16[4,4,4]; 4: INT16[4,4,4,4]; 3: INT8[4,4,4]; 2: INT8[4,4,4,4];"
+    "3: UINT8[4,4,4];"
     "1: UINT8[4,4,4,4]",
     "REVERSE_V2": "4: FLOAT8_E5M2; 3: INT8; 2: BOOL; 1: FLOAT32",
     "TILE": "3: INT8; 2: STRING; 1: INT32",
     "SQUEEZE": "2: STRING; 1: INT8",
     "BROADCAST_TO": "4: FLOAT8_E5M2; 3: INT8; 3: INT16; 2: FLOAT32",
-    "FILL": "5: INT32 FLOAT8_E5M2; 4: INT64 FLOAT16; 3: INT32 INT8; 3: INT64 INT16; 2: INT32 BOOL; 2: INT32 STRING; 1: INT32 INT32",
+    "FILL": "5: INT32 FLOAT8_E5M2; 4: INT64 FLOAT16; 3: INT32 INT8; 3: INT64 INT16; 2: INT32 BOOL; 2: INT32 STRING;"
+    "1: INT32 INT32",
     "RANGE": "2: INT64; 1: INT32",
     "WHERE": "2: FLOAT32; 2: INT8; 1: BOOL",
-    "SELECT": f"4: UINT32{FIVE_D}; 3: BOOL FLOAT32 FLOAT32{FIVE_D}; 3: UINT8{FIVE_D}; 2: INT8[4,4,4,4]; 1: FLOAT32 FLOAT32 FLOAT32",
+    "SELECT": f"4: UINT32{FIVE_D}; 3: BOOL FLOAT32 FLOAT32{FIVE_D}; 3: UINT8{FIVE_D}; 2: INT8[4,4,4,4];"
+    "1: FLOAT32 FLOAT32 FLOAT32",
     "SELECT_V2": "2: UINT32; 1: INT32",
-    "TOPK_V2": "3: INT16; 3: INT8 INT16; 3: INT8 INT32 > INT8 INT16; 2: INT8 INT32 > INT8 INT32; 1: FLOAT32 INT32 > FLOAT32 INT32",
+    "TOPK_V2": "3: INT16; 3: INT8 INT16; 3: INT8 INT32 > INT8 INT16; 2: INT8 INT32 > INT8 INT32;1: FLOAT32 INT32 > FLOAT32 INT32",
     "RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR": "4: INT16 INT32; 2: INT8 INT32; 1: FLOAT32 INT32",
     "ADD": "6: FLOAT16; 5: INT16; 5: INT16*0 INT16*0 > INT16*0; 4: INT64; 2: INT8; 1: INT16*1 INT16*1 > INT16*1; 1: FLOAT32",
     "SUB": f"4: INT64; 3: INT8{FIVE_D} INT8[4,5]; 2: INT8{FIVE_D} INT8{FIVE_D}; 1: INT16 > INT16",
@@ -90,7 +95,8 @@ BY_TENSORS = {
     "DIV": f"2: UINT8{FIVE_D} UINT8[4,5]; 1: UINT8{FIVE_D} UINT8{FIVE_D}; 1: UINT8[1,4] UINT8[4,4]",
     "FLOOR_DIV": "3: INT16; 3: INT8; 2: FLOAT32; 1: INT32",
     "FLOOR_MOD": "2: INT16; 2: INT8; 1: FLOAT32",
-    "MAXIMUM MINIMUM": f"4: INT16 INT16 > INT16; 3: INT8[2,3,4,5] INT8{FIVE_D}; 3: UINT8{FIVE_D} UINT8[5]; 2: INT8{FIVE_D} INT8{FIVE_D};"
+    "MAXIMUM MINIMUM": f"4: INT16 INT16 > INT16; 3: INT8[2,3,4,5] INT8{FIVE_D}; 3: UINT8{FIVE_D} UINT8[5];"
+    f"2: INT8{FIVE_D} INT8{FIVE_D};"
     "2: INT8[1,4] INT8[4,4]; 1: UINT8[1,4] UINT8[4,4]",
     "EQUAL": "5: INT16; 3: STRING; 2: INT8; 1: FLOAT32",
     "NOT_EQUAL": "4: INT16; 3: STRING; 2: INT8; 1: FLOAT32",
@@ -109,12 +115,15 @@ BY_TENSORS = {
     "SOFTMAX": "4: FLOAT16; 3: INT16; 2: INT8; 1: FLOAT32",
     "L2_NORMALIZATION": "2: > INT8; 1: > UINT8",
     "FAKE_QUANT": "1: FLOAT32",
-    "DEQUANTIZE": "9: FLOAT8_E5M2; 8: UINT4; 7: INT2; 6: INT4; 3: INT16; 3: FLOAT16; 5: INT8[2,3]*3@1; 2: INT8[2,3]*3; 2: INT8[1,3]*1;"
+    "DEQUANTIZE": "9: FLOAT8_E5M2; 8: UINT4; 7: INT2; 6: INT4; 3: INT16; 3: FLOAT16; 5: INT8[2,3]*3@1; 2: INT8[2,3]*3;"
+    "2: INT8[1,3]*1;"
     "1: UINT8",
     "QUANTIZE": "5: FLOAT32 > UINT4; 5: UINT4 > INT8; 4: FLOAT32 > INT4; 4: INT4 > INT8; 3: FLOAT32 > INT16[2,3]*3@1;"
     "2: FLOAT32 > INT16[2,3]*1@1; 1: FLOAT32 > INT8; 1: FLOAT32 > UINT8",
-    "CAST": "9: FLOAT8_E5M2 > INT2; 9: INT32 > FLOAT8_E4M3FN; 8: INT2 > INT32; 8: INT32 > UINT4; 7: BFLOAT16 > INT32; 7: INT8 > BFLOAT16;"
-    "6: INT4 > FLOAT32; 1: INT4 > INT32; 5: FLOAT64 > INT32; 5: INT32 > FLOAT16; 4: UINT16 > INT32; 4: INT8 > UINT16; 3: INT8 > INT32;"
+    "CAST": "9: FLOAT8_E5M2 > INT2; 9: INT32 > FLOAT8_E4M3FN; 8: INT2 > INT32; 8: INT32 > UINT4; 7: BFLOAT16 > INT32;"
+    "7: INT8 > BFLOAT16;"
+    "6: INT4 > FLOAT32; 1: INT4 > INT32; 5: FLOAT64 > INT32; 5: INT32 > FLOAT16; 4: UINT16 > INT32; 4: INT8 > UINT16;"
+    "3: INT8 > INT32;"
     "3: UINT32 > INT8; 2: UINT32 > INT32; 2: INT32 > UINT32; 1: INT32 > INT32",
     "RESHAPE CALL_ONCE STABLEHLO_ADD RELU_N1_TO_1": "1: INT16; 1: FLOAT16",
 }

@@ -1,11 +1,14 @@
 """The lowest version of a built-in operator that covers what a node uses.
 
-The rules are LiteRT's (tflite/converter/tools/versioning/op_version.cc), one table entry an operator; rows are asked from top to bottom
-and the first that holds decides, so that a lower version may stand before a higher one.
+The rules are LiteRT's (tflite/converter/tools/versioning/op_version.cc), one table entry an operator; rows are asked from top to
+bottom and the first that holds decides, so that a lower version may stand before a higher one.
 
-Three of LiteRT's rules do not ask what its kernels ask; here they ask what the kernels do, so that no runtime is promised a node that it
-cannot run: INT16 convolutions and products with INT8 weights need the version of the INT16 kernel (LiteRT asks for INT16 weights), an unset
-`quantized_bias_type` needs none of its own, and a quantization table without scales does not quantize.
+Three of LiteRT's rules do not ask what its kernels ask. Here they ask what the kernels do, so that no runtime is promised a node
+that it cannot run, or kept from one that it can:
+
+- INT16 convolutions and products with INT8 weights need the version of the INT16 kernel; LiteRT asks for INT16 weights.
+- An unset `quantized_bias_type` needs no version of its own; LiteRT takes its default, FLOAT32, for a type that is set.
+- A quantization table without scales does not quantize; LiteRT asks only whether there is a table.
 """
 
 from __future__ import annotations

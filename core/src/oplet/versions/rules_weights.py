@@ -43,8 +43,9 @@ _FULL_INT8 = types(T.INT8, T.INT8, T.INT8)
 _INT4_WEIGHTS = types(T.INT8, T.INT4, T.INT8)
 # The field's default, FLOAT32, means that it is not set; LiteRT's rules take it for a bias type, its kernels do not.
 _INT16X8 = types(T.INT16, T.INT8, T.INT16)
-# LiteRT asks here for INT16 weights, which no kernel of LiteRT takes (16x8 has INT8 weights), and in convolutions for the type of output 1,
-# which they do not have. The versions came with the 16x8 kernels: a 16x8 node with a lower one would go to runtimes that cannot run it.
+# LiteRT asks here for INT16 weights, though the versions came with the kernels for INT8 weights: a 16x8 node with a lower version
+# would go to runtimes that cannot run it. In convolutions it asks for the type of output 1, which they do not have;
+# output 0 is meant.
 _INT16 = types(T.INT16, (T.INT8, T.INT16), T.INT16)
 
 

@@ -1,7 +1,7 @@
 """What the version rules look at, and the words that they are written in.
 
-A rule's condition is a question about one node: `input_is(0, T.INT8) & ~quantized(0)`. Every question has an answer for every node: an
-omitted tensor has no type and no shape, and absent options read as their defaults.
+A rule's condition is a question about one node: `input_is(0, T.INT8) & ~quantized(0)`. Every question has an answer for every
+node: an omitted tensor has no type and no shape, and absent options read as their defaults.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def _scale(tensor: Tensor | None) -> np.float32 | None:
     """The first scale, None if there is none."""
     if tensor is None or tensor.quantization is None or tensor.quantization.scale is None or not len(tensor.quantization.scale):
         return None
-    return np.float32(tensor.quantization.scale[0])
+    first: np.float32 = tensor.quantization.scale[0]
+    return first
 
 
 def _rank(node: Signature, index: int) -> int:
@@ -171,7 +172,8 @@ def option(cls: type[Table], name: str, value: Any = None) -> Condition:
 def quantized(index: int) -> Condition:
     """An input has scales, of its own or in other tensors.
 
-    LiteRT's rules also count a quantization table that holds nothing, which its converter writes for every tensor; its kernels do not.
+    LiteRT's rules also count a quantization table that holds nothing, which its converter writes for every tensor; its
+    kernels do not.
     """
 
     def holds(node: Signature) -> bool:
