@@ -61,14 +61,19 @@ def pack_values(values: Any, type: TensorType) -> bytes:
 def _converted(values: Any, type: TensorType) -> NDArray[Any]:
     """The values in the type's numpy dtype; floats may lose precision, nothing else may change."""
     given, dtype = np.asarray(values), numpy_dtype(type)
+    if given is not values and given.dtype == np.float64 and dtype == np.uint64:
+        # Numpy makes floats of integers when some are past int64 and some are not.
+        exact = np.asarray(values, object)
+        if all(isinstance(value, int) and 0 <= value < 2**64 for value in exact.flat):
+            given = exact.astype(np.uint64)
     if given.dtype == object:
         raise ModelError(f"A constant of {type.name} cannot be made of Python objects or of rows of different lengths.")
-    # Of ml_dtypes' kinds numpy only knows that they are its own ("V").
-    inexact = dtype.kind in "fcV" and given.dtype.kind not in "SUM"
+    if given.dtype.kind in "SUM" or (given.dtype.kind == "c" and dtype.kind != "c"):
+        raise ModelError(f"Values of numpy's {given.dtype} do not fit into {type.name}.")
     with np.errstate(all="ignore"):
         array = np.ascontiguousarray(given.astype(dtype, copy=False)).reshape(given.shape)
-    kept = inexact and (dtype.kind == "c" or given.dtype.kind != "c")
-    if not kept and given.dtype != dtype and not np.can_cast(given.dtype, dtype) and not np.array_equal(array, given):
+    # "V" is all that numpy says of the types of ml_dtypes.
+    if dtype.kind not in "fcV" and not np.can_cast(given.dtype, dtype) and not np.array_equal(array, given):
         changed = given[array != given].ravel()[0]
         raise ModelError(f"The value {changed} does not fit into {type.name}.")
     if type in PACKED_BITS and array.size:
@@ -93,7 +98,7 @@ def pack_constant(data: Any, type: TensorType, shape: Iterable[int], what: str, 
     """
     shape = tuple(shape)
     count = int(np.prod(shape, dtype=object)) if stored is None else stored
-    held = "values are stored" if stored is not None else f"values for the shape {list(shape)}"
+    held = "stored values" if stored is not None else f"values for the shape {list(shape)}"
     if isinstance(data, (bytes, bytearray, memoryview)):
         raw = bytes(data)
         if type is TensorType.STRING:
@@ -144,4 +149,6 @@ def _plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if value is not None and not isinstance(value, (bool, int, float, str, bytes, bytearray)):
+        raise TypeError(f"a {type(value).__name__} has no place there")
     return value
