@@ -100,7 +100,7 @@ def test_a_constant_of_every_type_reads_back(type: TensorType, values: Any) -> N
     assert read.type is type
     assert raw is not None
     found = _read_constant(raw, type, shape, False, "c")
-    expected = [[v.encode() for v in values[0]]] if type is TensorType.STRING else np.asarray(values).tolist()
+    expected = [[v.encode() for v in values[0]]] if type is TensorType.STRING else values
     assert found.tolist() == expected
 
 

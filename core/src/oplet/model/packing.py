@@ -21,7 +21,7 @@ def pack_strings(values: Any) -> bytes:
     """A string tensor's buffer: the count, the offsets (int32), then the bytes.
 
     Example:
-        >>> pack_strings(["a", b"bc"]).hex(" ", 4)
+        >>> pack_strings(["a", b"bc"]).hex(" ", -4)
         '02000000 10000000 11000000 13000000 616263'
     """
     flat = [v.encode() if isinstance(v, str) else bytes(v) for v in np.asarray(values, object).ravel().tolist()]
@@ -127,7 +127,7 @@ def pack_flexbuffer(value: Any) -> bytes:
 
     Example:
         >>> pack_flexbuffer({"axis": 1}).hex()
-        '617869730001050101010104022401'
+        '617869730001060101010104022401'
     """
     from flatbuffers import flexbuffers
 
