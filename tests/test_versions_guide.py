@@ -22,7 +22,12 @@ def model(dilation: tuple[int, int] = (1, 1)) -> bytes:
     height, width = (6 - 2 * d for d in dilation)
     y = main.add_tensor("y", np.float32, [1, height, width, 1])
     options = DepthwiseConv2DOptions(
-        padding=Padding.VALID, stride_h=1, stride_w=1, depth_multiplier=1, dilation_h_factor=dilation[0], dilation_w_factor=dilation[1]
+        padding=Padding.VALID,
+        stride_h=1,
+        stride_w=1,
+        depth_multiplier=1,
+        dilation_h_factor=dilation[0],
+        dilation_w_factor=dilation[1],
     )
     main.add_operator("DEPTHWISE_CONV_2D", [x, w, b], [y], options)
     main.set_inputs(x)
@@ -59,12 +64,12 @@ def test_the_writer_gives_version_2_only_to_what_dilates(dilation: tuple[int, in
 def test_a_kernel_registered_for_1_to_2_runs_both_and_gives_litert_s_numbers(dilation: tuple[int, int]) -> None:
     litert = pytest.importorskip("ai_edge_litert.interpreter")
     data = model(dilation)
-    ours = run(Interpreter(model_content=data, op_resolver=only(1, 2)))
+    ours = run(Interpreter(model_content=data, op_resolver=only(1, 2), plugins=[]))
     np.testing.assert_allclose(ours, run(litert.Interpreter(model_content=data)), rtol=1e-6)
 
 
 def test_a_resolver_that_has_version_1_runs_what_uses_nothing_new() -> None:
-    assert run(Interpreter(model_content=model(), op_resolver=only(1, 1))).shape == (1, 4, 4, 1)
+    assert run(Interpreter(model_content=model(), op_resolver=only(1, 1), plugins=[])).shape == (1, 4, 4, 1)
 
 
 def test_a_resolver_that_has_only_version_1_reports_version_2_in_the_known_words() -> None:
@@ -73,7 +78,7 @@ def test_a_resolver_that_has_only_version_1_reports_version_2_in_the_known_words
         match=r"Didn't find op for builtin opcode 'DEPTHWISE_CONV_2D' version '2'. An older version of this builtin might be "
         r"supported. Are you using an old TFLite binary with a newer model\?",
     ):
-        Interpreter(model_content=model((2, 2)), op_resolver=only(1, 1))
+        Interpreter(model_content=model((2, 2)), op_resolver=only(1, 1), plugins=[])
 
 
 def test_an_old_file_without_the_fields_reads_dilation_1() -> None:
