@@ -6,11 +6,8 @@ The archive's directory holds positions in the whole file, so it is corrected wh
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 
 from oplet.errors import ModelError
-from oplet.schema import tables
-from oplet.schema.decode import extent
 
 __all__ = ["attached", "moved"]
 
@@ -19,10 +16,8 @@ _ENTRY = struct.Struct("<4s24x3H8xI")  # central directory entry: name, extra an
 _UINT32 = struct.Struct("<I")
 
 
-def attached(data: memoryview, known: Iterable[tuple[int, int]]) -> tuple[bytes, int]:
-    """What lies behind the tables of a file and the `known` ranges (position and size), and where; padding does not count."""
-    _, end = extent(tables.Model, data)
-    end = max([end, *(position + size for position, size in known)])
+def attached(data: memoryview, end: int) -> tuple[bytes, int]:
+    """What lies behind the used part of a file, which ends at `end`, and where it begins; padding does not count."""
     rest = bytes(data[end:])
     found = rest.lstrip(b"\0")
     return found, end + len(rest) - len(found)

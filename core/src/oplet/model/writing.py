@@ -10,7 +10,7 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from oplet.errors import ModelError
 from oplet.model.attachment import attached, moved
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
 from oplet.schema import tables
+from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def pieces(model: Model, constants: Constants | None = None) -> list[Piece]:
             + ("write its constants 'outside'." if constants == "inside" else "its tables alone are too large.")
         )
     result = [*written.tables, *written.behind]
-    archive, start = attached(model.data, _ranges(model)) if len(model.data) else (b"", 0)
+    archive, start = attached(model.data, _used(model)) if len(model.data) else (b"", 0)
     return [*result, moved(archive, start, _size(result), model.name)] if archive else result
 
 
@@ -120,18 +121,19 @@ def _bring(source: str, target: str) -> None:
         ) from error
 
 
-def _ranges(model: Model) -> Iterator[tuple[int, int]]:
-    """What a model's tables refer to in its file outside the FlatBuffer: positions and sizes."""
-    for buffer in model.root.buffers or []:
+def _used(model: Model) -> int:
+    """Where the part of the model's file ends that its tables, as they were read, take or refer to."""
+    root, end = extent(tables.Model, model.data)
+    original = type(model)(root, model.data)
+    for buffer in root.buffers or []:
         if buffer.data is None and buffer.offset > 1:
-            yield buffer.offset, buffer.size
-    for subgraph in model.root.subgraphs or []:
+            end = max(end, buffer.offset + buffer.size)
+    for subgraph in root.subgraphs or []:
         for operator in subgraph.operators or []:
             if operator.custom_options is None and operator.large_custom_options_offset > 1:
-                yield operator.large_custom_options_offset, operator.large_custom_options_size
-            code = _bytecode(model, operator)
-            if code is not None:
-                yield code
+                end = max(end, operator.large_custom_options_offset + operator.large_custom_options_size)
+            end = max(end, sum(_bytecode(original, operator) or ()))
+    return end
 
 
 def _bytecode(model: Model, operator: tables.Operator) -> tuple[int, int] | None:
