@@ -109,10 +109,10 @@ def pack_constant(data: Any, type: TensorType, shape: Iterable[int], what: str, 
             raise ModelError(f"{what} takes {needed} bytes ({count} {held}, {type.name}), its data have {len(raw)}.")
         return raw
     try:
-        values = np.asarray(data, object if type is TensorType.STRING else None)
-        if values.size != count:
-            raise ModelError(f"{what} takes {count} {held}, its data have {values.size}.")
-        return pack_values(values, type)
+        size = np.asarray(data, object if type is TensorType.STRING else None).size
+        if size != count:
+            raise ModelError(f"{what} takes {count} {held}, its data have {size}.")
+        return pack_values(data, type)
     except ModelError as error:
         raise error if str(error).startswith(what) else ModelError(f"{what}: {error}") from None
     except (TypeError, ValueError, OverflowError) as error:
