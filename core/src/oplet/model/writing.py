@@ -179,7 +179,7 @@ class _Layout:
         parts: list[Piece] = []
         for data, owners in zip(self.behind, self.owners):
             gap = -position % _ALIGNMENT
-            parts += [bytes(gap), memoryview(np.ascontiguousarray(data)).cast("B")]
+            parts += [bytes(gap), np.ascontiguousarray(data).data]
             for tell in owners:
                 tell(position + gap)
             position += gap + data.size

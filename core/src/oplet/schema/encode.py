@@ -83,7 +83,7 @@ class _Writer:
                 raise ModelError("The model's constants take more than 4 GB, which is as far as offsets in the file reach.")
             self.point(at, position + gap)
             tail.append(bytes(gap) + _UOFFSET.pack(vector.size))
-            tail.append(memoryview(vector).cast("B"))
+            tail.append(vector.view(np.uint8).data)
             position += gap + 4 + vector.nbytes
         return [bytes(self.out), *tail, PADDING]
 
