@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -253,22 +253,26 @@ class ModelBuilder:
         """The model as it stands."""
         return Model.from_bytes(self.to_bytes())
 
-    def to_bytes(self) -> bytes:
-        """The model as the bytes of a .tflite file; the files of external buffers are `external_files`."""
-        return Model(self.settle(), self._source, unknown=self._unknown).to_bytes()
+    def to_bytes(self, constants: Literal["inside", "outside"] | None = None) -> bytes:
+        """The model as the bytes of a .tflite file; the files of external buffers are `external_files`.
 
-    def save(self, path: str | os.PathLike[str], **arguments: Any) -> None:
+        Args:
+            constants: as for `Model.to_bytes`.
+        """
+        return Model(self.settle(), self._source, unknown=self._unknown).to_bytes(constants)
+
+    def save(self, path: str | os.PathLike[str], constants: Literal["inside", "outside"] | None = None) -> None:
         """Write the model to a file, and those of its external buffers beside it.
 
         Args:
-            arguments: for `Model.save`.
+            constants: as for `Model.save`.
 
         Raises:
             ModelError: a file could not be written.
         """
         root = self.settle()
         self._external.save(os.path.dirname(os.path.realpath(path)))
-        Model(root, self._source, os.fspath(path), self._unknown).save(path, **arguments)
+        Model(root, self._source, os.fspath(path), self._unknown).save(path, constants)
 
 
 def _with_options(model: Model, operator: tables.Operator) -> tables.Operator:

@@ -112,21 +112,22 @@ def _cut(array: NDArray[Any], blocks: list[int], lengths: list[int]) -> NDArray[
             shape += [size // length, length]
         else:
             shape.append(size)
-    return array.reshape(shape).transpose(outer + inner)
+    cut: NDArray[Any] = array.reshape(shape).transpose(outer + inner)
+    return cut
 
 
 def _store(array: NDArray[Any], kinds: list[DimensionType]) -> tuple[NDArray[Any], list[DimensionMetadata]]:
     """Level by level: a dense dimension keeps all children of what is kept so far, a sparse one those that are not zero."""
     # Plain comparison: -0.0 is zero and is dropped, NaN is not.
-    nonzero = array.astype(bool) if array.dtype == np.bool_ else array != 0
+    nonzero: NDArray[np.bool_] = np.not_equal(array, 0)
     kept = np.zeros((1, 0), np.intp)  # a row for each path that is kept: its coordinates down to this level
     levels = []
     for depth, (size, kind) in enumerate(zip(array.shape, kinds)):
         parents = np.repeat(np.arange(len(kept)), size)
         places = np.tile(np.arange(size), len(kept))
         if kind == SPARSE_CSR:
-            occupied = nonzero.any(axis=tuple(range(depth + 1, array.ndim)))
-            keep = occupied[(*kept[parents].T, places)]
+            occupied = np.any(nonzero, axis=tuple(range(depth + 1, array.ndim)))
+            keep = occupied[tuple(np.column_stack([kept[parents], places]).T)]
             parents, places = parents[keep], places[keep]
             segments = np.concatenate([[0], np.cumsum(np.bincount(parents, minlength=len(kept)))])
             levels.append(
