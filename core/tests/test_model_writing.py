@@ -196,6 +196,21 @@ def test_constants_go_outside_by_themselves_when_the_flatbuffer_would_be_too_lar
         Model(small(description="x" * 1000)).to_bytes()
 
 
+def test_constants_of_any_size_are_laid_out_without_being_touched() -> None:
+    root = small()
+    half = np.zeros(3 << 30, np.uint8)  # the system gives memory to pages only when they are used
+    root.buffers = [tables.Buffer(), tables.Buffer(data=half), tables.Buffer(data=half)]
+    pieces = writing.pieces(Model(root))
+    assert sum(len(piece) for piece in pieces) > 6 << 30
+    assert sum(np.shares_memory(np.frombuffer(p, np.uint8), half) for p in pieces if len(p)) == 2
+    read = decode(tables.Model, memoryview(b"".join(p for p in pieces if len(p) < 1 << 20)))
+    first, second = (read.buffers or [])[1:3]
+    assert (first.size, second.size) == (3 << 30, 3 << 30)
+    assert second.offset == first.offset + (3 << 30)
+    with pytest.raises(ModelError, match="write its constants .outside"):
+        Model(root).to_bytes("inside")
+
+
 def test_an_unknown_place_for_constants_is_refused() -> None:
     with pytest.raises(ModelError, match="not 'beside'"):
         Model(small()).to_bytes("beside")  # type: ignore[arg-type]

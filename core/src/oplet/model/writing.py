@@ -61,6 +61,8 @@ def pieces(model: Model, constants: Constants | None = None) -> list[Piece]:
             f"{model.name} holds what this version of oplet cannot keep when it writes the model ({'; '.join(model.unknown)}); "
             "upgrade oplet to change or write it."
         )
+    if constants is None and sum(b.data.nbytes for b in model.root.buffers or [] if b.data is not None) > LIMIT:
+        constants = "outside"
     written = _Layout(model, constants).encode()
     if constants is None and _size(written.tables) > LIMIT:
         written = _Layout(model, "outside").encode()
