@@ -12,8 +12,10 @@ from oplet.cli.inspect import inspect
 from oplet.cli.new_delegate import new_delegate
 from oplet.cli.new_op import new_op
 from oplet.cli.plugins import plugins
+from oplet.cli.rewrite import rewrite
 from oplet.cli.run import run
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
+from oplet.cli.versions import versions
 
 __all__ = ["app"]
 
@@ -44,5 +46,5 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, inspect, doctor, plugins, new_op, new_delegate):
+for command in (run, inspect, versions, rewrite, doctor, plugins, new_op, new_delegate):
     app.command()(command)

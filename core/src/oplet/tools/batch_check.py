@@ -1,0 +1,198 @@
+"""Run a model at its old and at a new batch size on the same examples, and compare what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import InvokeError
+from oplet.model.model import Model
+from oplet.runtime.interpreter import Interpreter
+from oplet.tools.batch_rules import changed_axes
+from oplet.tools.inputs import random_input
+from oplet.tools.stripping import indices
+
+__all__ = ["Array", "Entry", "Recording", "record"]
+
+Array = NDArray[Any]
+Values = dict[int, Array]
+
+#: Different examples at most; a larger batch repeats them.
+_RUNS = 3
+#: Of the largest value: sums may be done in another order. And of quantized values, steps.
+_TOLERANCE = 1e-3
+_STEPS = 2
+
+
+class Entry:
+    """A subgraph that a caller runs: the first one, or a signature's.
+
+    Attributes:
+        index: the subgraph.
+        inputs: tensors that the caller feeds.
+        batched: those of them that have a batch dimension, the first: where shape signatures mark first dimensions as free, the
+            marked ones, and else all that have dimensions.
+        outputs: tensors that the caller reads.
+    """
+
+    def __init__(self, model: Model, index: int) -> None:
+        subgraph = (model.root.subgraphs or [])[index]
+        self.index = index
+        self._tensors = subgraph.tensors or []
+        self._signature = next((s for s in model.root.signature_defs or [] if index and s.subgraph_index == index), None)
+        if self._signature is None:
+            self.inputs = list(dict.fromkeys(indices(subgraph.inputs)))
+            self.outputs = list(dict.fromkeys(indices(subgraph.outputs)))
+        else:
+            self.inputs = [entry.tensor_index for entry in self._signature.inputs or []]
+            self.outputs = [entry.tensor_index for entry in self._signature.outputs or []]
+        with_dimensions = [i for i in self.inputs if indices(self._tensors[i].shape)]
+        marked = [i for i in with_dimensions if indices(self._tensors[i].shape_signature)[:1] == [-1]]
+        self.batched = marked or with_dimensions
+
+    def sizes(self) -> set[int]:
+        """The first dimensions of the batched inputs."""
+        return {indices(self._tensors[i].shape)[0] for i in self.batched}
+
+    def described(self) -> str:
+        """The batched inputs and their shapes, in words."""
+        return ", ".join(f"'{self._tensors[i].name or i}' {indices(self._tensors[i].shape)}" for i in self.batched)
+
+    def run(self, interpreter: Interpreter, values: Values) -> list[Array]:
+        """Run it on inputs of any batch size; its outputs."""
+        if self._signature is not None:
+            runner = interpreter.get_signature_runner(self._signature.signature_key)
+            result = runner(**{entry.name or "": values[entry.tensor_index] for entry in self._signature.inputs or []})
+            return [np.asarray(result[entry.name or ""]) for entry in self._signature.outputs or []]
+        for index, value in values.items():
+            interpreter.resize_tensor_input(index, value.shape)
+        interpreter.allocate_tensors()
+        for index, value in values.items():
+            interpreter.set_tensor(index, value)
+        interpreter.invoke()
+        return [np.asarray(interpreter.get_tensor(index)) for index in self.outputs]
+
+
+class Recording:
+    """Runs of an entry at the old batch size.
+
+    Attributes:
+        entry: what was run.
+        size: the old batch size.
+        runs: the inputs of each run.
+        outputs: the outputs of each run.
+        complete: whether it ran; if not, there are no outputs and values have no meaning.
+    """
+
+    def __init__(self, entry: Entry, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
+        self.entry = entry
+        self.size = size
+        self.runs = runs
+        self.outputs = outputs
+        self.complete = complete
+
+    def values(self, batch: int) -> Values:
+        """The examples of all runs, one after another and from the start again, as one batch."""
+        joined = dict(self.runs[0])
+        rows = np.arange(batch) % (self.size * len(self.runs))
+        for index in self.entry.batched:
+            joined[index] = np.concatenate([run[index] for run in self.runs])[rows]
+        return joined
+
+    def wrong_outputs(self, outputs: list[Array], batch: int) -> list[int]:
+        """The tensors whose values are not those of the runs, example by example; none if there are none to compare."""
+        return [
+            tensor
+            for place, tensor in enumerate(self.entry.outputs)
+            if self.complete and outputs and not _agree([run[place] for run in self.outputs], outputs[place], self.size, batch)
+        ]
+
+    def first_wrong(
+        self, before: Callable[[], Interpreter], after: Interpreter, nodes: Sequence[Sequence[int]], batch: int
+    ) -> int | None:
+        """The first node whose outputs are not those of the old model.
+
+        Args:
+            before: makes interpreters of the old model that keep all tensors.
+            after: one of the new model that keeps all tensors.
+            nodes: the outputs of each node.
+        """
+        olds = []
+        for values in self.runs:
+            olds.append(before())
+            self.entry.run(olds[-1], values)
+        self.entry.run(after, self.values(batch))
+        where = self.entry.index
+        for number, outputs in enumerate(nodes):
+            for tensor in outputs:
+                old = [np.asarray(interpreter.get_tensor(tensor, where)) for interpreter in olds]
+                if not _agree(old, np.asarray(after.get_tensor(tensor, where)), self.size, batch):
+                    return number
+        return None
+
+
+def record(entry: Entry, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
+    """Run an entry at its batch size on random values, or on zeros where those make a node fail.
+
+    Args:
+        make: makes interpreters of the model.
+        size: its batch size.
+        batch: the one that will be compared with.
+
+    Returns:
+        The recording, and an interpreter that ran, whose tensors have their shapes.
+    """
+    runs: list[Values] = []
+    interpreter = make()
+    for blank in (False, True):
+        outputs = []
+        runs = _values(entry, interpreter, size, min(_RUNS, -(-batch // size)), blank)
+        try:
+            for values in runs:
+                interpreter = make()
+                outputs.append(entry.run(interpreter, values))
+            return Recording(entry, size, runs, outputs, True), interpreter
+        except InvokeError:
+            continue
+    return Recording(entry, size, runs, [], False), interpreter
+
+
+def _values(entry: Entry, interpreter: Interpreter, size: int, runs: int, blank: bool) -> list[Values]:
+    random = np.random.default_rng(0)
+    details = interpreter.get_tensor_details(entry.index)
+    first = {index: random_input(details[index], random) for index in entry.inputs}
+    made = [first]
+    for _ in range(runs - 1):
+        made.append(first | {index: random_input(details[index], random) for index in entry.batched})
+    return [{index: np.zeros_like(value) for index, value in run.items()} for run in made] if blank else made
+
+
+def _agree(old: list[Array], new: Array, size: int, batch: int) -> bool:
+    """Whether `new` has, in one dimension, the examples of `old`; or the same value where there is no batch."""
+    axes = changed_axes(old[0].shape, new.shape)
+    if axes is None or any(run.shape != old[0].shape for run in old):
+        return False
+    if not axes:
+        return all(_close(run, new) for run in old)
+    axis = axes[0]
+    many, left = divmod(old[0].shape[axis], size)
+    if len(axes) > 1 or left or new.shape[axis] != many * batch:
+        return False
+    rows = np.arange(batch) % (size * len(old))
+    examples = np.moveaxis(np.concatenate(old, axis), axis, 0)
+    examples = examples.reshape(size * len(old), many, *examples.shape[1:])
+    moved = np.moveaxis(new, axis, 0)
+    return _close(examples[rows], moved.reshape(batch, many, *moved.shape[1:]))
+
+
+def _close(a: Array, b: Array) -> bool:
+    if a.dtype.kind in "fc":
+        finite = np.abs(a[np.isfinite(a)])
+        scale = float(finite.max()) if finite.size else 0.0
+        return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True))
+    if a.dtype in (np.int8, np.uint8, np.int16):  # quantized, mostly: a float in between may have been rounded the other way
+        return not a.size or int(np.abs(a.astype(np.int64) - b).max()) <= _STEPS
+    return bool(np.array_equal(a, b))

@@ -1,0 +1,171 @@
+"""Read a model, change it, write it."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from oplet.errors import ModelError
+from oplet.model.model import Model
+from oplet.model.verify import verify
+from oplet.schema import tables
+from oplet.tools.stripping import copied, drop_buffers, strip
+from oplet.tools.versions import minimum_runtime_noted
+from oplet.versions.model_versions import minimum_runtime_of, node_versions, set_minimum_runtime, set_versions
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["RewriteReport", "rewrite", "rewrite_file"]
+
+
+@dataclass
+class RewriteReport:
+    """What changed.
+
+    Attributes:
+        versions: each operator that got another version: `op`, `before`, `after`, `nodes`.
+        minimum_runtime: the release that the model needs, `before` and `after`, None where it is not known.
+        noted_runtime: what the file says about it, `before` and `after`.
+        stripped: how many of each kind were taken out; only what was there.
+        batch: the new batch size, -1 if it is left free; None if it is as it was.
+        batch_changes: constants and tensors that had to follow the batch size, in words, one a node.
+        batch_checked: whether runs of the old and the new model on the same values were compared.
+        metadata: names of the entries that were added, replaced or removed, with what happened to them.
+        bytes: the size of the file, `before` and `after`; of what `rewrite` alone returns, empty.
+    """
+
+    versions: list[dict[str, Any]] = field(default_factory=list)
+    minimum_runtime: dict[str, str | None] = field(default_factory=dict)
+    noted_runtime: dict[str, str | None] = field(default_factory=dict)
+    stripped: dict[str, int] = field(default_factory=dict)
+    batch: int | None = None
+    batch_changes: list[str] = field(default_factory=list)
+    batch_checked: bool = False
+    metadata: dict[str, str] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report in plain dictionaries and lists, ready for JSON."""
+        return asdict(self)
+
+
+def rewrite(
+    model: Model,
+    *,
+    lowest_versions: bool = True,
+    strip_unused: bool = False,
+    batch: int | None = None,
+    metadata: Mapping[str, bytes] | None = None,
+    remove_metadata: Sequence[str] = (),
+    description: str | None = None,
+    plugins: PluginManager | None = None,
+) -> tuple[Model, RewriteReport]:
+    """Change a model; the one that is given stays as it is.
+
+    The metadata entry `min_runtime_version` is always brought up to date.
+
+    Args:
+        model: an open model.
+        lowest_versions: give every node the lowest version that it needs.
+        strip_unused: take out what running the model does not need.
+        batch: give the inputs this batch size, and everything that follows from it; -1 leaves the batch size free.
+        metadata: entries to add or replace, by name.
+        remove_metadata: names of entries to take out.
+        description: the model's new description.
+        plugins: who brings the kernels that find the new shapes, and the first releases of ops that are not built in.
+
+    Raises:
+        ModelError: the model is not valid, an entry to remove is not there, or the batch size cannot be changed; the message
+            names the node.
+    """
+    from oplet.plugins.manager import default_manager
+
+    verify(model)
+    manager = plugins or default_manager()
+    extra = manager.runtime_versions()
+    changed = copy.copy(model)
+    changed.root = copied(model.root)
+    root = changed.root
+    report = RewriteReport()
+    if batch is not None:
+        from oplet.tools.batching import set_batch
+
+        report.batch = batch
+        report.batch_changes, report.batch_checked = set_batch(changed, batch, manager)
+    if strip_unused:
+        report.stripped = {kind: count for kind, count in strip(changed).items() if count}
+    if lowest_versions:
+        report.versions = _set_versions(root)
+    report.metadata = _set_metadata(root, model.name, metadata or {}, remove_metadata)
+    if description is not None:
+        root.description = description or None
+    set_minimum_runtime(root, extra)
+    report.minimum_runtime = {"before": minimum_runtime_of(model.root, extra), "after": minimum_runtime_of(root, extra)}
+    report.noted_runtime = {"before": minimum_runtime_noted(model), "after": minimum_runtime_noted(changed)}
+    verify(changed)
+    return changed, report
+
+
+def rewrite_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    constants: Literal["inside", "outside"] | None = None,
+    **changes: Any,
+) -> RewriteReport:
+    """Read a file, change the model, write it to another file.
+
+    Args:
+        source: the .tflite file.
+        target: the file to write.
+        force: whether the target may be the source, which is then replaced in one step.
+        constants: where they go, "inside" the FlatBuffer or "outside", behind it; None leaves them where they are.
+        changes: as for `rewrite`.
+
+    Raises:
+        ModelError: as for `rewrite`, or the file cannot be read or written, or the target is the source.
+    """
+    if not force and os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
+        raise ModelError(f"'{target}' is the model itself; write to another file, or replace it with --force.")
+    model = Model.open(source)
+    before = os.stat(source).st_size
+    changed, report = rewrite(model, **changes)
+    changed.save(target, constants)
+    report.bytes = {"before": before, "after": os.stat(target).st_size}
+    return report
+
+
+def _set_versions(root: tables.Model) -> list[dict[str, Any]]:
+    lowered = Counter((node.op, node.version, node.needed) for node in node_versions(root) if node.version != node.needed)
+    set_versions(root)
+    return [
+        {"op": op, "before": before, "after": after, "nodes": count} for (op, before, after), count in sorted(lowered.items())
+    ]  # fmt: skip
+
+
+def _set_metadata(root: tables.Model, name: str, new: Mapping[str, bytes], removed: Sequence[str]) -> dict[str, str]:
+    entries = root.metadata or []
+    there = [entry.name or "" for entry in entries]
+    for wanted in removed:
+        if wanted not in there:
+            known = ", ".join(f"'{entry}'" for entry in there) or "none"
+            raise ModelError(f"{name} has no metadata '{wanted}' to remove. It has: {known}.")
+    if not new and not removed:
+        return {}
+    buffers = root.buffers or []
+    kept = [entry for entry in entries if entry.name not in removed and entry.name not in new]
+    for key, data in new.items():
+        kept.append(tables.Metadata(name=key, buffer=len(buffers)))
+        buffers.append(tables.Buffer(data=np.frombuffer(data, np.uint8)))
+    root.metadata = kept or None
+    drop_buffers(root)
+    done = dict.fromkeys(removed, "removed")
+    return done | {key: "replaced" if key in there else "added" for key in new}

@@ -1,0 +1,159 @@
+"""Say which versions of its operators a model has, which it would need, and which runtimes run it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oplet.errors import OpletError
+from oplet.model.model import Model
+from oplet.model.verify import verify
+from oplet.versions.model_versions import MINIMUM_RUNTIME, NodeVersion, minimum_runtime_of, node_versions
+from oplet.versions.runtime_version import minimum_runtime, version_key
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = [
+    "KNOWN_CUSTOM_OPS",
+    "ReleaseError",
+    "describe_versions",
+    "flex",
+    "minimum_runtime_noted",
+    "parse_release",
+    "problems_with",
+]
+
+#: Custom ops that LiteRT's own resolver registers.
+KNOWN_CUSTOM_OPS = frozenset({"Mfcc", "AudioSpectrogram", "TFLite_Detection_PostProcess", "aeq.hadamard_rotation"})
+
+Rows = Mapping[tuple[str, int], str]
+
+
+class ReleaseError(OpletError, ValueError):
+    """A release that is not written in numbers and dots."""
+
+
+def parse_release(release: str) -> str:
+    """The release as it compares: three numbers, "2.5" being "2.5.0".
+
+    Raises:
+        ReleaseError: it is not of the form 2.5 or 2.5.0.
+    """
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9}){1,2}", release):
+        raise ReleaseError(f"'{release}' is not a release; releases are written 2.5.0 or 2.5.")
+    numbers = [str(int(part)) for part in release.split(".")]
+    return ".".join([*numbers, "0"][:3])
+
+
+def flex(name: str) -> bool:
+    """Whether a custom op is one of TensorFlow's own, which the Flex delegate runs."""
+    return name.startswith("Flex")
+
+
+def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginManager | None = None) -> dict[str, Any]:
+    """Describe the versions of a model in plain dictionaries and lists, ready for JSON.
+
+    Args:
+        model: the .tflite file, or an open model.
+        plugins: who says which releases run ops that are not built in; all that are installed by default.
+
+    Returns:
+        `file`; `minimum_runtime`, the first release that runs the model (None if none is known), `minimum_runtime_lowest`,
+        what it would be if each node had the lowest version that it needs, and `minimum_runtime_noted`, what the file says
+        itself; `raised_by` (op and version each), the ops without which the minimum would be lower; `ops`, one entry per
+        op, version, needed version and reason; `nodes`, one entry per node.
+
+    Raises:
+        ModelError: the file cannot be read or is not a valid model.
+    """
+    if not isinstance(model, Model):
+        model = Model.open(model)
+    verify(model)
+    extra = _rows(plugins)
+    nodes = node_versions(model.root, extra)
+    minimum = minimum_runtime_of(model.root, extra)
+    raising = {(n.op, n.version) for n in nodes if n.first_runtime is not None and n.first_runtime == minimum}
+    return {
+        "file": model.name,
+        "minimum_runtime": minimum,
+        "minimum_runtime_lowest": minimum_runtime(((n.op, n.needed) for n in nodes), extra),
+        "minimum_runtime_noted": minimum_runtime_noted(model),
+        "raised_by": [{"op": op, "version": version} for op, version in sorted(raising)],
+        "ops": _ops(nodes),
+        "nodes": [node._asdict() for node in nodes],
+    }
+
+
+def minimum_runtime_noted(model: Model) -> str | None:
+    """What the model's metadata says about the release that it needs; None if it says nothing."""
+    data = model.metadata(MINIMUM_RUNTIME)
+    return None if data is None else data.tobytes().split(b"\0")[0].decode("utf-8", "replace") or None
+
+
+def problems_with(
+    model: str | os.PathLike[str] | Model, release: str, plugins: PluginManager | None = None
+) -> list[dict[str, Any]]:
+    """What keeps a release of TensorFlow Lite or LiteRT from running a model: nothing if the list is empty.
+
+    Only operators are looked at: which release first read a part of the file format is not on record.
+
+    Args:
+        release: in the numbers of `min_runtime_version`, "2.5.0".
+
+    Returns:
+        One entry per node that it would not run: `subgraph`, `node`, `op`, `version`, `why`, and `lowest_runs`: whether it would
+        run the lowest version that the node needs.
+
+    Raises:
+        ModelError: the file cannot be read or is not a valid model.
+        ReleaseError: the release is malformed.
+    """
+    wanted = version_key(parse_release(release))
+    if not isinstance(model, Model):
+        model = Model.open(model)
+    verify(model)
+    problems = []
+    for node in node_versions(model.root, _rows(plugins)):
+        why = _why_not(node, wanted)
+        if why:
+            problems.append(
+                {
+                    "subgraph": node.subgraph,
+                    "node": node.node,
+                    "op": node.op,
+                    "version": node.version,
+                    "why": why,
+                    "lowest_runs": node.needed != node.version and _knows(node.needed_runtime, wanted),
+                }
+            )
+    return problems
+
+
+def _rows(plugins: PluginManager | None) -> Rows:
+    from oplet.plugins.manager import default_manager
+
+    return (plugins or default_manager()).runtime_versions()
+
+
+def _knows(first: str | None, release: tuple[int, ...]) -> bool:
+    return first is not None and version_key(parse_release(first)) <= release
+
+
+def _why_not(node: NodeVersion, release: tuple[int, ...]) -> str:
+    if node.first_runtime is not None:
+        return "" if _knows(node.first_runtime, release) else f"first known in {node.first_runtime}"
+    if not node.custom:
+        return "no release is known to run this version"
+    if node.op in KNOWN_CUSTOM_OPS:
+        return ""
+    return "an op of TensorFlow, which needs the Flex delegate" if flex(node.op) else "a custom op that is not part of LiteRT"
+
+
+def _ops(nodes: Sequence[NodeVersion]) -> list[dict[str, Any]]:
+    counts = Counter(node[2:] for node in nodes)
+    names = NodeVersion._fields[2:]
+    return [dict(zip(names, key)) | {"nodes": count} for key, count in sorted(counts.items(), key=lambda item: item[0][:5])]
