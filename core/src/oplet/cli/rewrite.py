@@ -118,5 +118,5 @@ def _print_report(printer: Printer, output: str, report: RewriteReport) -> None:
         printer.line()
         checked = "runs compared" if report.batch_checked else "not compared by running: the model did not run on random values"
         printer.line(f"batch: {'free' if report.batch < 0 else report.batch} ({checked})", "bold")
-        for change in report.batch_changes:
-            printer.line(change)
+        for text in report.batch_changes:
+            printer.line(text)

@@ -83,7 +83,8 @@ def drop_buffers(root: tables.Model) -> int:
     used = {0, *(tensor.buffer for tensor in tensors), *(entry.buffer for entry in entries), *indices(root.metadata_buffer)}
     places = _places(len(buffers), used)
     root.buffers = [buffers[index] for index in places]
-    for owner in (*tensors, *entries):
+    owners: list[tables.Tensor | tables.Metadata] = [*tensors, *entries]
+    for owner in owners:
         if owner.buffer in places:
             owner.buffer = places[owner.buffer]
     if root.metadata_buffer is not None:
@@ -160,8 +161,8 @@ def reached(subgraphs: list[tables.SubGraph], roots: Iterable[int]) -> set[int]:
 
 def _subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
     """The options of a node that name subgraphs: table and field."""
-    for options in (node.builtin_options, node.builtin_options_2):
-        for field in () if options is None else options.fields:
+    for options in filter(None, (node.builtin_options, node.builtin_options_2)):
+        for field in options.fields:
             names = field.name == "subgraph" or field.name.endswith(("subgraph_index", "subgraph_indices"))
             if (names or field.name == "called_computations") and getattr(options, field.name) is not None:
                 yield options, field.name
@@ -305,6 +306,8 @@ def _control_lists(raw: bytes) -> list[bytes] | None:
 
 def _number(raw: bytes) -> int:
     """A varint: seven bits a byte, the low ones first."""
+    if len(raw) > 5:  # more than 32 bits
+        return 2**32
     return sum((byte & 127) << 7 * place for place, byte in enumerate(raw))
 
 
