@@ -68,6 +68,8 @@ class Model:
         self.unknown = tuple(unknown)
         self._mapped: MappedFile | None = None
         self._external: dict[int, MappedFile] = {}
+        self._external_by_id: dict[int, tables.ExternalBuffer] = {}
+        self._external_count = -1
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Model:
@@ -138,7 +140,9 @@ class Model:
         if not 0 <= index < len(buffers):
             raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
         buffer = buffers[index]
-        if buffer.data is None and buffer.offset > 1:  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
+        if (
+            buffer.data is None and buffer.offset > 1
+        ):  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
             if buffer.offset + buffer.size > len(self.data):
                 raise ModelError(
                     f"Constant buffer {index} specified an out of range offset. It takes {buffer.size} bytes at {buffer.offset}, "
@@ -153,7 +157,11 @@ class Model:
         Raises:
             ModelError: the buffer or group does not exist, or its file does not hold it.
         """
-        found = next((b for b in self.root.external_buffers or [] if b.id == id), None)
+        declared = self.root.external_buffers or []
+        if self._external_count != len(declared):
+            self._external_count = len(declared)
+            self._external_by_id = {b.id: b for b in reversed(declared)}  # of two with one number the first counts
+        found = self._external_by_id.get(id)
         groups = self.root.external_buffer_groups or []
         if found is None or found.group >= len(groups):
             raise ModelError(f"{self.name} refers to the external buffer {id}, which it does not declare.")

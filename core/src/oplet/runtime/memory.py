@@ -16,6 +16,9 @@ __all__ = ["ALIGNMENT", "Lifetime", "Placement", "allocate", "plan"]
 #: Bytes; what vector instructions and cache lines like.
 ALIGNMENT = 64
 
+#: Positions of the plan that are looked at together.
+_STRETCH = 32
+
 
 class Lifetime(NamedTuple):
     """A request for memory.
@@ -44,27 +47,34 @@ def plan(lifetimes: list[Lifetime]) -> Placement:
     Args:
         lifetimes: the requests; positions are inclusive on both sides.
     """
-    count = len(lifetimes)
-    offsets = [0] * count
+    offsets = [0] * len(lifetimes)
     sizes = [-(-life.nbytes // ALIGNMENT) * ALIGNMENT for life in lifetimes]
-    order = sorted(range(count), key=lambda i: (-sizes[i], lifetimes[i].first))
-    # Columns of what is placed so far, in the order of placing: first, last, begin, end.
-    placed = np.zeros((4, count), np.int64)
+    begin = min((life.first for life in lifetimes), default=0)
+    end = max((life.last for life in lifetimes), default=0)
     total = 0
-    for done, i in enumerate(order):
+    others = []
+    for i, (_, first, last) in enumerate(lifetimes):
+        if first == begin and last == end:  # it shares with nobody
+            offsets[i] = total
+            total += sizes[i]
+        elif sizes[i]:
+            others.append(i)
+    base = total
+    # What is placed so far, by stretches of the plan that it is alive in, so that only neighbours in time are looked at.
+    placed: dict[int, list[tuple[int, int, int, int]]] = {}
+    for i in sorted(others, key=lambda i: (-sizes[i], lifetimes[i].first)):
         _, first, last = lifetimes[i]
-        size = sizes[i]
-        if not size:
-            continue
-        rivals = placed[2:, :done][:, (placed[0, :done] <= last) & (placed[1, :done] >= first)]
-        offset = 0
-        for begin, end in sorted(map(tuple, rivals.T.tolist())):
-            if begin - offset >= size:
+        stretches = range(first // _STRETCH, last // _STRETCH + 1)
+        rivals = {r for stretch in stretches for r in placed.get(stretch, ()) if r[2] <= last and r[3] >= first}
+        offset = base
+        for low, high, *_ in sorted(rivals):
+            if low - offset >= sizes[i]:
                 break
-            offset = max(offset, end)
+            offset = max(offset, high)
         offsets[i] = offset
-        placed[:, done] = first, last, offset, offset + size
-        total = max(total, offset + size)
+        total = max(total, offset + sizes[i])
+        for stretch in stretches:
+            placed.setdefault(stretch, []).append((offset, offset + sizes[i], first, last))
     return Placement(offsets, total)
 
 

@@ -121,11 +121,12 @@ def set_minimum_runtime(root: tables.Model, extra: Rows | None = None) -> str | 
     """Write the metadata entry `min_runtime_version`, in place of one that is there.
 
     Returns:
-        The release; None, and no entry is written, if none is known or it is too long for the 16 bytes of the entry.
+        The release; None, and an entry that is there goes, if none is known or it is too long for the entry's 16 bytes.
     """
     release = minimum_runtime_of(root, extra)
     raw = (release or "").encode()
     if not raw or len(raw) >= _MINIMUM_RUNTIME_SIZE:
+        root.metadata = [entry for entry in root.metadata or [] if entry.name != MINIMUM_RUNTIME] or None
         return None
     buffers = root.buffers = [*(root.buffers or [tables.Buffer()])]
     entries = root.metadata = [*(root.metadata or [])]
