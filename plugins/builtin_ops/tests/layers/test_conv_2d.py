@@ -147,6 +147,6 @@ def test_wrong_quantization_is_refused(scales: Any, zero_point: int, axis: int, 
     channels = 2 if axis == 0 else len(scales)
     weights = Spec("int8", (2, 1, 1, channels), scales, points, axis, data=np.zeros((2, 1, 1, channels), np.int8))
     specs = [Spec("int8", (1, 2, 2, channels), [0.1], [0]), weights, np.zeros(2, np.int32)]
+    output, options, image = Spec("int8", (1, 1, 1, 1), [0.1], [0]), Conv2DOptions(stride_h=1, stride_w=1), (1, 2, 2, channels)
     with pytest.raises(OpletError, match=reason):
-        model = one_op_model("CONV_2D", specs, [Spec("int8", (1, 1, 1, 1), [0.1], [0])], Conv2DOptions(stride_h=1, stride_w=1))
-        run_op(model, np.zeros((1, 2, 2, channels), np.int8))
+        run_op(one_op_model("CONV_2D", specs, [output], options), np.zeros(image, np.int8))
