@@ -33,7 +33,7 @@ from oplet import (
     TaskStatus,
     ThreadedAsyncKernel,
 )
-from oplet.delegates.delegate import DelegateContext
+from oplet.delegates.delegate import DelegateContext, DelegateFlags
 from oplet.errors import DelegateError, InvokeError, PrepareError, SignatureError, StateError, TensorError
 
 F32 = np.float32
@@ -95,6 +95,7 @@ class Counting(ThreadedAsyncKernel):
 
 
 class All(SimpleDelegate):
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
     name = "All"
 
     def __init__(self, kernel: Callable[[], DelegateKernel], wanted: set[int] | None = None) -> None:

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Context, Delegate, DelegateKernel, DelegateParams, MutableOpResolver, Node, Registration, SimpleDelegate
+from oplet import (
+    Context,
+    Delegate,
+    DelegateFlags,
+    DelegateKernel,
+    DelegateParams,
+    MutableOpResolver,
+    Node,
+    Registration,
+    SimpleDelegate,
+)
 from oplet.testing import DelegateContract, Spec, one_op_model
 
 VECTOR = Spec("float32", [4])
@@ -85,10 +95,12 @@ class HidesFailure(Good):
         try:
             super().prepare(context)
         except Exception:
-            self.refused = {0: "something went wrong"}
+            context.report_unsupported(0, "something went wrong")
 
 
 class KeepsTheFirstSize(Good):
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
         class First(Kernel):
             size: int | None = None

@@ -120,19 +120,22 @@ def test_each_partition_becomes_one_node_of_the_plan() -> None:
     plan = [(r.op, r.why) for r in interpreter.explain()]
     assert [op for op, _ in plan] == ["AddOne", "Claims", "AddOne", "Claims", "AddOne"]
     assert plan[1][1] == "claimed by the delegate"
+    assert plan[2][1].endswith("; Claims left it alone: AddOne is not wanted")
     assert delegate.log == ["create [1, 2]", "create [4]"]
-    assert delegate.refused == {0: "AddOne is not wanted", 3: "AddOne is not wanted", 5: "AddOne is not wanted"}
+    [report] = interpreter.delegation_reports()
+    assert report.partitions == [[1, 2], [4]]
+    assert report.unsupported == {0: "AddOne is not wanted", 3: "AddOne is not wanted", 5: "AddOne is not wanted"}
 
 
 def test_small_and_surplus_partitions_are_left_alone_with_the_reason() -> None:
     delegate = Claims({0, 1, 3, 5}, max_delegated_partitions=1)
-    assert answer(make(delegate)) == [7, 8, 9]
+    assert answer(interpreter := make(delegate)) == [7, 8, 9]
     assert delegate.log == ["create [0, 1]"]
-    assert "max_delegated_partitions=1" in delegate.refused[3]
+    assert "max_delegated_partitions=1" in interpreter.delegation_reports()[0].unsupported[3]
     lonely = Claims({0, 1, 3}, min_nodes_per_partition=2)
-    make(lonely)
+    interpreter = make(lonely)
     assert lonely.log == ["create [0, 1]"]
-    assert "min_nodes_per_partition=2" in lonely.refused[3]
+    assert "min_nodes_per_partition=2" in interpreter.delegation_reports()[0].unsupported[3]
 
 
 def test_without_fusion_each_claimed_node_is_a_partition() -> None:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate, DelegateKernel, DelegateParams, DelegateRegistry, SimpleDelegate
+    from oplet.delegates.delegate import (
+        Delegate,
+        DelegateContext,
+        DelegateFlags,
+        DelegateKernel,
+        DelegateParams,
+        SimpleDelegate,
+    )
+    from oplet.delegates.registry import DelegateRegistry
     from oplet.model.builder import ModelBuilder
     from oplet.model.model import Model
     from oplet.ops.async_attributes import (
@@ -31,8 +39,9 @@ if TYPE_CHECKING:
     from oplet.plugins.hookspecs import hookimpl
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.async_runner import AsyncSignatureRunner
+    from oplet.runtime.custom_ops import InterpreterWithCustomOps
     from oplet.runtime.delegation import load_delegate
-    from oplet.runtime.interpreter import Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
+    from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
     from oplet.schema.enums import BuiltinOperator, TensorType
 
 __version__ = "0.1.0"
@@ -49,12 +58,14 @@ _HOMES = {
     "Callee": "oplet.ops.callee",
     "Context": "oplet.ops.context",
     "Delegate": "oplet.delegates.delegate",
+    "DelegateContext": "oplet.delegates.delegate",
+    "DelegateFlags": "oplet.delegates.delegate",
     "DelegateKernel": "oplet.delegates.delegate",
     "DelegateParams": "oplet.delegates.delegate",
-    "DelegateRegistry": "oplet.delegates.delegate",
+    "DelegateRegistry": "oplet.delegates.registry",
     "ExecutionTask": "oplet.ops.execution_task",
     "Interpreter": "oplet.runtime.interpreter",
-    "InterpreterWithCustomOps": "oplet.runtime.interpreter",
+    "InterpreterWithCustomOps": "oplet.runtime.custom_ops",
     "IoType": "oplet.ops.execution_task",
     "Model": "oplet.model.model",
     "ModelBuilder": "oplet.model.builder",
@@ -100,6 +111,8 @@ __all__ = [
     "Callee",
     "Context",
     "Delegate",
+    "DelegateContext",
+    "DelegateFlags",
     "DelegateKernel",
     "DelegateParams",
     "DelegateRegistry",

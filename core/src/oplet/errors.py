@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = [
     "CustomOptionsError",
+    "DelegateApplicationError",
     "DelegateError",
     "ImmutableGraphError",
     "InvokeError",
@@ -116,4 +117,8 @@ class SignatureError(OpletError, ValueError):
 
 
 class DelegateError(OpletError, RuntimeError):
-    """A delegate failed to apply; the graph is as it was before."""
+    """A delegate failed to apply; the graph is as the model has it, without delegates."""
+
+
+class DelegateApplicationError(DelegateError):
+    """A delegate does not suit the graph, or the delegates that were applied before it; the graph is usable."""

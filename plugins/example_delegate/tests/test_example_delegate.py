@@ -84,7 +84,7 @@ def test_the_answer_with_the_delegate_is_litert_s(
 def partitions(content: bytes, options: dict[str, Any] | None = None) -> tuple[list[str], dict[int, str]]:
     delegate: Any = load_delegate("example", options)
     interpreter = Interpreter(model_content=content, experimental_delegates=[delegate])
-    return [report.op for report in interpreter.explain()], delegate.refused
+    return [report.op for report in interpreter.explain()], interpreter.delegation_reports()[0].unsupported
 
 
 def test_it_claims_convolutions_and_means_and_says_why_not_the_rest() -> None:

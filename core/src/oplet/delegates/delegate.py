@@ -5,18 +5,17 @@ Contract: tflite/core/c/common.h (TfLiteDelegate) and tflite/delegates/utils/sim
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from enum import Flag
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oplet.delegates.partition import NodeSubset
-from oplet.errors import DelegateError, PluginError
+from oplet.errors import DelegateError
 from oplet.ops.context import Context, Node
-from oplet.ops.registration import Provenance, Registration, Thunk
+from oplet.ops.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
-from oplet.schema.enums import BuiltinOperator
+from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from oplet.ops.async_kernel import AsyncKernel
@@ -24,11 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Delegate",
     "DelegateContext",
-    "DelegateEntry",
     "DelegateFlags",
     "DelegateKernel",
     "DelegateParams",
-    "DelegateRegistry",
     "SimpleDelegate",
 ]
 
@@ -60,7 +57,30 @@ class DelegateParams(NamedTuple):
 
 
 class DelegateContext(Context):
-    """The graph as a delegate's `prepare` sees it; the runtime implements it."""
+    """One subgraph as a delegate's `prepare` sees it; the runtime implements it.
+
+    It is good while `prepare` runs: afterwards its methods raise a DelegateError.
+    """
+
+    @property
+    def subgraph_index(self) -> int:
+        """The subgraph's number in the model; 0 is the one that `invoke` runs."""
+        raise NotImplementedError
+
+    @property
+    def num_subgraphs(self) -> int:
+        """How many subgraphs the model has."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> list[int]:
+        """Indices of the tensors that the caller feeds."""
+        raise NotImplementedError
+
+    @property
+    def outputs(self) -> list[int]:
+        """Indices of the tensors that the caller reads."""
+        raise NotImplementedError
 
     @property
     def execution_plan(self) -> list[int]:
@@ -71,8 +91,12 @@ class DelegateContext(Context):
         """The node of that index, with its registration."""
         raise NotImplementedError
 
+    def metadata(self, name: str) -> bytes | None:
+        """A metadata entry of the model, None if it has none of that name."""
+        raise NotImplementedError
+
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
-        """The partitions that claiming `nodes` would give; nothing changes."""
+        """The subsets that claiming `nodes` would give, in the order in which they run; nothing changes."""
         raise NotImplementedError
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
@@ -81,6 +105,29 @@ class DelegateContext(Context):
         Args:
             registration: its `init` is called with a `DelegateParams`.
             nodes: indices of the claimed nodes; none is fine and changes nothing.
+
+        Raises:
+            DelegateError: another delegate owns one of their outputs, or an index does not exist.
+        """
+        raise NotImplementedError
+
+    def report_unsupported(self, node: int, reason: str) -> None:
+        """Keep, for reports, why a node is not claimed."""
+        raise NotImplementedError
+
+    def subgraph_context(self, index: int) -> DelegateContext:
+        """The same view of another subgraph, for delegates that run control flow with the bodies that it calls.
+
+        Raises:
+            DelegateError: there is no such subgraph.
+        """
+        raise NotImplementedError
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        """Say that this delegate has taken a subgraph into a kernel of its caller, so that it is not asked about it again.
+
+        Raises:
+            DelegateError: there is no such subgraph, or it is the first, which always runs.
         """
         raise NotImplementedError
 
@@ -92,6 +139,9 @@ class Delegate:
         name: what reports call it.
         flags: what it can do.
         options: what the user gave, all as strings, as LiteRT's `load_delegate` passes them.
+
+    A delegate that keeps values in buffers of its own sets, in its kernel's invoke, `tensor.buffer_handle` and
+    `tensor.data_is_stale` of an output; the runtime calls `copy_from_buffer_handle` when somebody else reads it.
     """
 
     name: str = "Delegate"
@@ -100,20 +150,54 @@ class Delegate:
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options = {str(key): str(value) for key, value in (options or {}).items()}
 
+    @property
+    def profiles_operators(self) -> bool:
+        """Whether its kernels tell the profiler of each operator, so that the runtime need not tell of the whole."""
+        return DelegateFlags.PER_OPERATOR_PROFILING in self.flags
+
+    @property
+    def allows_dynamic_tensors(self) -> bool:
+        """Whether its kernels cope with shapes that are known only while invoking, and with resizes."""
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS in self.flags
+
     def prepare(self, context: DelegateContext) -> None:
-        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`; raising leaves the graph as it was."""
+        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`; raising leaves the graph as it was.
+
+        It runs again when a resize undid what it had claimed.
+        """
         raise NotImplementedError
+
+    def copy_from_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
+        """Write what a buffer holds into `tensor.data`. Delegates that hand out buffer handles must have it."""
+        raise DelegateError(f"{self.name} cannot copy the data of {tensor} from its buffer {handle!r}.")
+
+    def copy_to_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
+        """Write `tensor.data` into a buffer; optional."""
+        raise DelegateError(f"{self.name} cannot copy the data of {tensor} to its buffer {handle!r}.")
+
+    def free_buffer_handle(self, context: Context, handle: Any) -> None:
+        """Let go of a buffer; nobody will ask for it again."""
 
 
 class DelegateKernel:
-    """One partition of a `SimpleDelegate`; made by `create_kernel`, dropped when the interpreter goes."""
+    """One partition of a `SimpleDelegate`; made by `create_kernel`, freed when the interpreter goes or the graph is undone."""
+
+    def init(self, context: Context, params: DelegateParams) -> None:
+        """Get ready to run the partition; whatever does not depend on shapes is done here, once."""
 
     def prepare(self, context: Context, node: Node) -> None:
         """Check shapes, set the outputs' shapes, ask for temporaries; whenever inputs were resized."""
 
     def bind(self, context: Context, node: Node) -> Thunk:
-        """Return the function that runs the partition; the tensors have their memory now."""
-        raise NotImplementedError
+        """Return the function that runs the partition; the tensors have their memory now. `invoke` unless overridden."""
+        return partial(self.invoke, context, node)
+
+    def invoke(self, context: Context, node: Node) -> None:
+        """Run the partition, looking everything up each time; a kernel has this or `bind`."""
+        raise NotImplementedError(f"{type(self).__name__} has neither bind nor invoke")
+
+    def free(self, context: Context) -> None:
+        """Let go of what `init` took; called once for each kernel, also after a failure."""
 
     def async_kernel(self, context: Context, node: Node) -> AsyncKernel | None:
         """Return what runs the partition asynchronously, None if nothing does.
@@ -127,17 +211,22 @@ class SimpleDelegate(Delegate):
     """The common case: say node by node what is supported, and make a kernel for each partition.
 
     Attributes:
-        max_delegated_partitions: take at most so many partitions, the largest; 0 for all.
+        max_delegated_partitions: take at most so many partitions, the largest, of equal ones the first; 0 for all.
         min_nodes_per_partition: leave smaller partitions alone.
-        refused: after `prepare`: why nodes were left alone, by (subgraph, node).
+        first_delegate_node_index: leave nodes before it alone, to find the one that goes wrong.
+        last_delegate_node_index: leave nodes behind it alone.
+        float16_constants: offer nodes their float16 constants themselves, in place of the outputs of the DEQUANTIZE
+            nodes that widen them, as LiteRT's delegates with float16 kernels want them.
     """
 
     max_delegated_partitions: int = 0
     min_nodes_per_partition: int = 0
+    first_delegate_node_index: int = 0
+    last_delegate_node_index: int = 2**31 - 1
+    float16_constants: bool = False
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
-        self.refused: dict[int, str] = {}
+    def initialize(self, context: DelegateContext) -> None:
+        """Look at a subgraph before its nodes are asked about; raising refuses the whole delegation."""
 
     def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
         """Whether the delegate can run the node: True, or False, or the reason why not."""
@@ -148,142 +237,78 @@ class SimpleDelegate(Delegate):
         raise NotImplementedError
 
     def prepare(self, context: DelegateContext) -> None:
+        self.initialize(context)
+        nodes = [context.node(index) for index in context.execution_plan]
+        narrow = _float16_constants(nodes) if self.float16_constants else {}
+        widening = [node for node in nodes if node.outputs and node.outputs[0] in narrow]
+        refused: dict[int, str] = {}
         claimed = []
-        self.refused = {}
-        for index in context.execution_plan:
-            node = context.node(index)
-            if node.op is BuiltinOperator.DELEGATE:
+        for node in nodes:
+            if node.op is BuiltinOperator.DELEGATE or node in widening:
                 continue
-            answer = self.is_node_supported(context, node)
+            wide, node.inputs = node.inputs, [narrow.get(tensor, tensor) for tensor in node.inputs]
+            answer = self._answer(context, node)
+            node.inputs = wide
             if answer is True:
-                claimed.append(index)
+                claimed.append(node.index)
             else:
-                self.refused[index] = answer if isinstance(answer, str) else "not supported"
-        partitions = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
-        kept = self._choose(partitions)
-        context.replace_node_subsets_with_delegate_kernels(self._registration(), [i for subset in kept for i in subset.nodes])
+                refused[node.index] = answer if isinstance(answer, str) else "not supported"
+        if widening and len(claimed) + len(widening) == len(nodes):
+            taken = context.execution_plan  # nobody is left who would read the widened constants
+        else:
+            partitions = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
+            taken = [index for subset in self._choose(partitions, refused) for index in subset.nodes]
+        for index, reason in refused.items():
+            context.report_unsupported(index, reason)
+        for index in taken if narrow else ():
+            node = context.node(index)
+            if node not in widening:
+                node.inputs = [narrow.get(tensor, tensor) for tensor in node.inputs]
+        context.replace_node_subsets_with_delegate_kernels(self._registration(), taken)
 
-    def _choose(self, partitions: Sequence[NodeSubset]) -> list[NodeSubset]:
+    def _answer(self, context: DelegateContext, node: Node) -> bool | str:
+        if not self.first_delegate_node_index <= node.index <= self.last_delegate_node_index:
+            return f"it is not among the nodes {self.first_delegate_node_index} to {self.last_delegate_node_index}"
+        return self.is_node_supported(context, node)
+
+    def _choose(self, partitions: Sequence[NodeSubset], refused: dict[int, str]) -> list[NodeSubset]:
         kept = [subset for subset in partitions if len(subset.nodes) >= max(self.min_nodes_per_partition, 1)]
         if self.max_delegated_partitions > 0:
             kept = sorted(kept, key=lambda subset: -len(subset.nodes))[: self.max_delegated_partitions]
-        chosen = {index for subset in kept for index in subset.nodes}
         for subset in partitions:
-            for index in subset.nodes:
-                if index not in chosen:
-                    self.refused[index] = (
-                        f"its partition of {len(subset.nodes)} nodes is left out (min_nodes_per_partition="
-                        f"{self.min_nodes_per_partition}, max_delegated_partitions={self.max_delegated_partitions})"
-                    )
+            if subset not in kept:
+                reason = (
+                    f"its partition of {len(subset.nodes)} nodes is left out (min_nodes_per_partition="
+                    f"{self.min_nodes_per_partition}, max_delegated_partitions={self.max_delegated_partitions})"
+                )
+                refused.update(dict.fromkeys(subset.nodes, reason))
         return kept
 
     def _registration(self) -> Registration:
+        def init(context: Context, params: DelegateParams) -> DelegateKernel:
+            kernel = self.create_kernel(params)
+            kernel.init(context, params)
+            return kernel
+
         return Registration(
             builtin_code=BuiltinOperator.DELEGATE,
             custom_name=self.name,
-            init=lambda context, params: self.create_kernel(params),
+            init=init,
+            free=lambda context, kernel: kernel.free(context),
             prepare=lambda context, node: node.user_data.prepare(context, node),
             bind=lambda context, node: node.user_data.bind(context, node),
             async_kernel=lambda context, node: node.user_data.async_kernel(context, node),
         )
 
 
-@dataclass(frozen=True)
-class DelegateEntry:
-    """A delegate that can be asked for by name.
-
-    Attributes:
-        name: the name.
-        factory: takes the options and returns the delegate; or "module:NAME" of it.
-        provenance: which package brought it.
-    """
-
-    name: str
-    factory: Callable[[Mapping[str, Any]], Delegate] | str
-    provenance: Provenance
-
-    def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
-        """Make the delegate.
-
-        Raises:
-            PluginError: its module or factory cannot be imported.
-            DelegateError: it refuses its options.
-        """
-        factory = self.factory
-        if isinstance(factory, str):
-            module, _, name = factory.partition(":")
-            try:
-                factory = getattr(importlib.import_module(module), name)
-            except Exception as error:  # whatever a stranger's module does while it is imported
-                raise PluginError(
-                    f"The delegate '{self.name}' of {self.provenance} cannot be imported from '{self.factory}': "
-                    f"{type(error).__name__}: {error}; upgrade or uninstall that package."
-                ) from error
-        try:
-            return factory(dict(options or {}))
-        except Exception as error:
-            raise DelegateError(
-                f"Failed to load delegate from {self.name}: {self.provenance} refuses the options {dict(options or {})}: {error}"
-            ) from error
-
-
-class DelegateRegistry:
-    """Delegates by name; a plugin's `register_delegates` adds to it.
-
-    Example:
-        >>> from oplet import Delegate, DelegateRegistry
-        >>> registry = DelegateRegistry()
-        >>> registry.add("mine", Delegate)
-        >>> [entry.name for entry in registry.entries()]
-        ['mine']
-    """
-
-    def __init__(self, provenance: Provenance | None = None) -> None:
-        self.provenance = provenance or Provenance()
-        self._entries: dict[str, list[DelegateEntry]] = {}
-
-    def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str) -> None:
-        """Offer a delegate.
-
-        Args:
-            name: by which `load_delegate` finds it.
-            factory: takes a mapping of options and returns a Delegate (a Delegate class will do), or "module:NAME" of it.
-
-        Raises:
-            DelegateError: the name is empty or the factory is none.
-        """
-        if not isinstance(name, str) or not name:
-            raise DelegateError(f"A delegate is registered under {name!r}, which is not a name.")
-        if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
-            raise DelegateError(f"The delegate '{name}' is registered with {factory!r}, neither a callable nor 'module:NAME'.")
-        self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance))
-
-    def merge(self, other: DelegateRegistry) -> None:
-        """Take over every entry of another registry, with its provenance."""
-        for entry in other.entries():
-            self._entries.setdefault(entry.name, []).append(entry)
-
-    def entries(self) -> Iterator[DelegateEntry]:
-        """All entries, by name."""
-        return (entry for name in sorted(self._entries) for entry in self._entries[name])
-
-    def find(self, name: str) -> DelegateEntry:
-        """The entry of that name; "distribution:name" chooses where two packages bring one.
-
-        Raises:
-            DelegateError: there is none, or more than one.
-        """
-        distribution, _, short = name.rpartition(":")
-        found = [e for e in self._entries.get(short, []) if not distribution or e.provenance.distribution == distribution]
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            known = ", ".join(sorted(self._entries)) or "none"
-            raise DelegateError(
-                f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}). "
-                "Native delegate libraries (.so, .dll) run in LiteRT only."
-            )
-        packages = " and ".join(str(entry.provenance) for entry in found)
-        raise DelegateError(
-            f"Failed to load delegate from {name}: {packages} both bring it; name one as '{found[0].provenance.distribution}:{short}'."
-        )
+def _float16_constants(nodes: Sequence[Node]) -> dict[Tensor, Tensor]:
+    """The float16 constant behind each tensor that a DEQUANTIZE node widens it to."""
+    return {
+        node.outputs[0]: node.inputs[0]
+        for node in nodes
+        if node.op is BuiltinOperator.DEQUANTIZE
+        and node.has_input(0)
+        and len(node.outputs) == 1
+        and node.inputs[0].type is TensorType.FLOAT16
+        and node.inputs[0].is_constant
+    }

@@ -77,6 +77,7 @@ class Node:
         temporaries: scratch tensors, asked for with `Context.add_temporary`; forgotten before each prepare.
         custom_options: the bytes that came with a custom op.
         registration: the methods that serve it, None while it is unresolved.
+        delegate: the delegate whose kernel it is, None for a node of the model.
         user_data: what the registration's `init` returned.
         prepared: free for the kernel: what `prepare` hands to `bind`.
     """
@@ -85,6 +86,7 @@ class Node:
         "_cache",
         "_options",
         "custom_options",
+        "delegate",
         "index",
         "inputs",
         "intermediates",
@@ -123,6 +125,7 @@ class Node:
         self.temporaries: list[Tensor] = []
         self.custom_options = custom_options
         self.registration = registration
+        self.delegate: Any = None
         self.user_data: Any = None
         self.prepared: Any = None
         self._options = options

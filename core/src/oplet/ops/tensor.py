@@ -158,12 +158,17 @@ class Tensor:
         sparsity: how a sparse constant is stored, None if it is dense.
         is_variable: whether its value outlives an invoke.
         allocation: where its memory comes from.
+        delegate: the delegate that keeps its value in a buffer of its own, or writes it; None for the runtime itself.
+        buffer_handle: that buffer, as the delegate calls it; None if there is none.
+        data_is_stale: whether `data` is older than the buffer.
     """
 
     __slots__ = (
         "_array",
         "_load",
         "allocation",
+        "buffer_handle",
+        "data_is_stale",
         "delegate",
         "dtype",
         "index",
@@ -202,6 +207,8 @@ class Tensor:
         self.is_variable = is_variable
         self.allocation = allocation
         self.delegate: Any = None
+        self.buffer_handle: Any = None
+        self.data_is_stale = False
         #: True when the shape changed since the nodes that read it were prepared.
         self.resized = False
         self._array: Array | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import DelegateRegistry
+    from oplet.delegates.registry import DelegateRegistry
     from oplet.ops.resolver import MutableOpResolver
     from oplet.versions.runtime_version import RuntimeVersions
 

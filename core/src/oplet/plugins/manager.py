@@ -18,7 +18,7 @@ from oplet.schema.enums import BuiltinOperator
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
-    from oplet.delegates.delegate import DelegateRegistry
+    from oplet.delegates.registry import DelegateRegistry
 
 __all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager"]
 
@@ -150,7 +150,7 @@ class PluginManager:
         return self._found
 
     def _load_delegates(self) -> DelegateRegistry:
-        from oplet.delegates.delegate import DelegateRegistry
+        from oplet.delegates.registry import DelegateRegistry
 
         merged = DelegateRegistry()
         for plugin in self._found:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pluggy
     from importlib_metadata import EntryPoint
 
-    from oplet.delegates.delegate import DelegateRegistry
+    from oplet.delegates.registry import DelegateRegistry
     from oplet.versions.runtime_version import RuntimeVersions
 
 __all__ = ["API_VERSION", "Plugin", "PluginInfo", "State", "api_range"]
@@ -132,7 +132,7 @@ class Plugin:
     def load_delegates(self) -> None:
         """Import the plugin if need be and have it register its delegates, once."""
         if self.delegates is None:
-            from oplet.delegates.delegate import DelegateRegistry
+            from oplet.delegates.registry import DelegateRegistry
 
             registry = DelegateRegistry(self.provenance)
             self.delegates = (

@@ -1,22 +1,29 @@
-"""Apply delegates to subgraphs: claimed nodes out, one kernel node per partition in."""
+"""Apply delegates: claimed nodes out, one kernel node per partition in; undone and redone where shapes demand it.
+
+Rules, states and messages: ModifyGraphWithDelegate, UndoAllDelegates and RedoAllDelegates of tflite/core/subgraph.cc and
+tflite/core/interpreter.cc in google-ai-edge/LiteRT.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from oplet.delegates.delegate import Delegate, DelegateContext, DelegateParams
-from oplet.delegates.partition import GraphNode, NodeSubset, partition_graph
-from oplet.errors import DelegateError
+from oplet.delegates.delegate import Delegate, DelegateFlags, DelegateParams
+from oplet.errors import DelegateApplicationError, DelegateError, OpletError
 from oplet.ops.context import Node
-from oplet.ops.registration import Registration
 from oplet.ops.tensor import Tensor
+from oplet.runtime.buffer_handles import free_handles
+from oplet.runtime.delegate_context import SubgraphDelegateContext
 from oplet.runtime.subgraph import Subgraph
-from oplet.schema.enums import BuiltinOperator, TensorType
 
-__all__ = ["apply_delegate", "load_delegate"]
+__all__ = ["Delegation", "DelegationReport", "apply_delegate", "load_delegate", "remove_delegates"]
 
-_CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL_ONCE)
+logger = logging.getLogger("oplet.delegates")
+
+#: Subgraphs that only test a delegate's accuracy are named so; they are never delegated.
+_VALIDATION_PREFIX = "VALIDATION:"
 
 
 def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
@@ -38,69 +45,203 @@ def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Del
     return default_manager().registry().find(library).create(options)
 
 
-class _Application(DelegateContext):
-    """A delegate's view of one subgraph while it prepares."""
+class DelegationReport(NamedTuple):
+    """What became of applying one delegate to one subgraph.
 
-    def __init__(self, delegate: Delegate, subgraph: Subgraph, cluster: bool, fuse: bool) -> None:
-        self.delegate = delegate
-        self.subgraph = subgraph
-        self.cluster = cluster
-        self.fuse = fuse
-        self.num_threads = subgraph.num_threads
+    Attributes:
+        delegate: the delegate's name.
+        subgraph: the subgraph's index.
+        applied: whether what it claimed is in force.
+        error: why not, "" if it is.
+        nodes: nodes of the plan when it was asked.
+        partitions: the nodes that each of its kernels replaces.
+        unsupported: why it left nodes alone, by node.
+    """
 
-    @property
-    def tensors(self) -> Sequence[Tensor]:
-        return self.subgraph.tensors
+    delegate: str
+    subgraph: int
+    applied: bool
+    error: str
+    nodes: int
+    partitions: list[list[int]]
+    unsupported: dict[int, str]
 
-    @property
-    def execution_plan(self) -> list[int]:
-        return list(self.subgraph.execution_plan)
 
-    def node(self, index: int) -> Node:
-        if not 0 <= index < len(self.subgraph.nodes):
-            raise DelegateError(f"{self.delegate.name} asks for node {index}; the subgraph has {len(self.subgraph.nodes)}.")
-        return self.subgraph.nodes[index]
+class _Before(NamedTuple):
+    """A subgraph as it is without delegates."""
 
-    def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
-        subgraph = self.subgraph
-        return partition_graph(
-            [_as_graph_node(node) for node in subgraph.nodes],
-            subgraph.execution_plan,
-            subgraph.outputs,
-            nodes,
-            greedy=self.cluster,
-            fuse=self.fuse,
-        )
+    nodes: list[Node]
+    inputs: list[list[Tensor]]
+    plan: list[int]
 
-    def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
-        if not nodes:
+
+class Delegation:
+    """The delegates of one subgraph.
+
+    Attributes:
+        applied: those in force, or to be applied again by `redo`.
+        kernels: what each kernel node replaces, by its index.
+        reports: what became of each delegate that was ever applied, the last state of each.
+    """
+
+    def __init__(self, subgraph: Subgraph, *, cluster: bool, fuse: bool) -> None:
+        self.applied: list[Delegate] = []
+        self.kernels: dict[int, DelegateParams] = {}
+        self.reports: dict[Delegate, DelegationReport] = {}
+        self._subgraph = subgraph
+        self._cluster = cluster
+        self._fuse = fuse
+        self._undone = False
+        self._before: _Before | None = None
+
+    def apply(self, delegate: Delegate) -> None:
+        """Let a delegate claim nodes.
+
+        Raises:
+            DelegateApplicationError: it does not fit the graph or the delegates before it; the graph is usable.
+            DelegateError: it failed; no delegate is in force any more on this subgraph, and the graph is as it was.
+        """
+        was_ready = self._subgraph.ready
+        try:
+            self._apply(delegate)
+        except OpletError as error:
+            self._report(delegate, str(error), (), {})
+            if was_ready:
+                self._subgraph.allocate()
+            raise
+
+    def undo(self) -> None:
+        """Put the original nodes back; `redo` applies the delegates again."""
+        before, subgraph = self._before, self._subgraph
+        if before is None:
             return
-        subgraph = self.subgraph
-        plan: list[int] = []
-        kernels: list[Node] = []
-        for subset in self.preview_delegate_partitioning(nodes):
-            if not subset.claimed:
-                plan.extend(subset.nodes)
-                continue
-            tensors = subgraph.tensors
-            kernel = Node(
-                len(subgraph.nodes) + len(kernels),
-                BuiltinOperator.DELEGATE,
-                registration.custom_name or self.delegate.name,
-                1,
-                [tensors[i] for i in subset.inputs],
-                [tensors[i] for i in subset.outputs],
-                registration=registration,
-            )
-            kernel.prepared = DelegateParams(
-                self.delegate, [subgraph.nodes[i] for i in subset.nodes], list(kernel.inputs), kernel.outputs
-            )
-            plan.append(kernel.index)
-            kernels.append(kernel)
-        subgraph.nodes.extend(kernels)
-        subgraph.execution_plan = plan
+        self._before = None
+        self._undone = True
+        kernels = subgraph.nodes[len(before.nodes) :]
+        subgraph.nodes[:] = before.nodes
+        subgraph.execution_plan = before.plan
+        for node, inputs in zip(before.nodes, before.inputs):
+            node.inputs = inputs
+        for params in self.kernels.values():
+            subgraph.folding.forget(params.nodes)
+        self.kernels.clear()
+        subgraph.immutable = False
         subgraph.invalidate()
-        subgraph.initialize(kernels)
+        for other in subgraph.session.subgraphs:
+            other.delegation_skippable = False
+        try:
+            free_handles(subgraph, [tensor for kernel in kernels for tensor in kernel.outputs])
+        finally:
+            subgraph.free(kernels)
+
+    def redo(self) -> None:
+        """Apply again what a resize undid.
+
+        Raises:
+            DelegateError: one of them fails with the new shapes.
+        """
+        if self._undone:
+            delegates, self.applied, self._undone = self.applied, [], False
+            logger.info("Redoing %d delegates.", len(delegates))
+            for delegate in delegates:
+                self.apply(delegate)
+
+    def remove(self) -> None:
+        """Put the original nodes back for good."""
+        self.undo()
+        for delegate in self.applied:
+            self.reports[delegate] = self.reports[delegate]._replace(applied=False, error="it was removed", partitions=[])
+        self.applied.clear()
+        self._undone = False
+
+    def _apply(self, delegate: Delegate) -> None:
+        self.redo()
+        subgraph = self._subgraph
+        dynamic = delegate.allows_dynamic_tensors
+        whole = DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE in delegate.flags
+        was_immutable, was_ready = subgraph.immutable, subgraph.ready
+        if not was_immutable and not dynamic and not whole:
+            self._ensure_static(delegate)
+        elif dynamic and DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
+            subgraph.propagate_shapes()
+        if self._before is None:
+            nodes = list(subgraph.nodes)
+            self._before = _Before(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
+        context = self._claim(delegate)
+        if whole and any(subgraph.nodes[index].delegate is None for index in subgraph.execution_plan):
+            self._fall_back()
+            raise DelegateApplicationError(
+                f"Hint fully delegated to single delegate is set, but the graph is not fully delegated. {delegate.name} leaves "
+                f"nodes of {subgraph} to others."
+            )
+        if dynamic and was_immutable:
+            tensor = subgraph.propagate_shapes()
+            if tensor is not None:
+                self.remove()
+                raise DelegateApplicationError(
+                    "Cannot allow dynamic tensors due to previous delegation, resetting to original execution plan. With "
+                    f"{delegate.name}, {tensor} gets a shape only while invoking."
+                )
+        if (not dynamic and not whole) or was_immutable or was_ready:
+            self._allocate(delegate)
+        subgraph.immutable = was_immutable or not dynamic
+        self.applied.append(delegate)
+        self._report(delegate, "", context.kernels, context.unsupported)
+
+    def _ensure_static(self, delegate: Delegate) -> None:
+        subgraph = self._subgraph
+        tensor = subgraph.propagate_shapes()
+        if tensor is not None:
+            raise DelegateApplicationError(
+                "Attempting to use a delegate that only supports static-sized tensors with a graph that has dynamic-sized tensors "
+                f"(tensor#{tensor.index} is a dynamic-sized tensor). {delegate.name} leaves {subgraph} as it is."
+            )
+
+    def _claim(self, delegate: Delegate) -> SubgraphDelegateContext:
+        subgraph = self._subgraph
+        context = SubgraphDelegateContext(delegate, subgraph, cluster=self._cluster, fuse=self._fuse)
+        nodes = len(subgraph.execution_plan)
+        try:
+            delegate.prepare(context)
+        except Exception as error:
+            self._restore(delegate, error)
+        finally:
+            context.close()
+        self.kernels.update((kernel.index, kernel.prepared) for kernel in context.kernels)
+        claimed = sum(len(kernel.prepared.nodes) for kernel in context.kernels)
+        logger.debug(
+            "Replacing %d out of %d node(s) with delegate (%s) node, yielding %d partitions for subgraph %d (%s).",
+            claimed, nodes, delegate.name, len(context.kernels), subgraph.index, subgraph.name,
+        )  # fmt: skip
+        return context
+
+    def _allocate(self, delegate: Delegate) -> None:
+        """Have the delegate's kernels prepare now, so that a failure is found while the way back is open."""
+        subgraph = self._subgraph
+        subgraph.invalidate()
+        if all(subgraph.nodes[index].registration is not None for index in subgraph.execution_plan):
+            try:
+                subgraph.allocate()
+            except Exception as error:
+                self._restore(delegate, error)
+
+    def _restore(self, delegate: Delegate, error: Exception) -> None:
+        self.remove()
+        raise DelegateError(
+            f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {error}"
+        ) from error
+
+    def _fall_back(self) -> None:
+        """Back to the delegates before this one."""
+        self.undo()
+        self.redo()
+
+    def _report(self, delegate: Delegate, error: str, kernels: Sequence[Node], unsupported: dict[int, str]) -> None:
+        plan = self._before.plan if self._before is not None else self._subgraph.execution_plan
+        partitions = [[node.index for node in self.kernels[kernel.index].nodes] for kernel in kernels]
+        self.reports[delegate] = DelegationReport(
+            delegate.name, self._subgraph.index, not error, error, len(plan), partitions, unsupported
+        )  # fmt: skip
 
 
 def apply_delegate(delegate: Delegate, subgraphs: Sequence[Subgraph], *, cluster: bool, fuse: bool) -> None:
@@ -111,30 +252,32 @@ def apply_delegate(delegate: Delegate, subgraphs: Sequence[Subgraph], *, cluster
         fuse: allow more than one node a partition.
 
     Raises:
-        DelegateError: it failed; every subgraph is as it was.
+        DelegateApplicationError: it does not fit the graph, or the delegates before it; the graph is usable.
+        DelegateError: it failed; every subgraph is without delegates.
     """
     if not isinstance(delegate, Delegate):
         raise DelegateError(f"Null delegate. experimental_delegates has {delegate!r}, which is no oplet Delegate.")
-    before = [(subgraph, list(subgraph.nodes), list(subgraph.execution_plan)) for subgraph in subgraphs]
     for subgraph in subgraphs:
+        if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegation_skippable:
+            logger.info("Skipping calling ModifyGraphWithDelegate on Subgraph %d: %s", subgraph.index, subgraph.name)
+            continue
+        if subgraph.delegation is None:
+            subgraph.delegation = Delegation(subgraph, cluster=cluster, fuse=fuse)
         try:
-            delegate.prepare(_Application(delegate, subgraph, cluster, fuse))
-        except Exception as error:
-            for touched, nodes, plan in before:
-                touched.free(touched.nodes[len(nodes) :])
-                touched.nodes[:] = nodes
-                touched.execution_plan = plan
-                touched.invalidate()
-            raise DelegateError(
-                f"Restored original execution plan after delegate application failure. {delegate.name} failed on subgraph "
-                f"{subgraph.index}: {error}"
-            ) from error
+            subgraph.delegation.apply(delegate)
+        except DelegateApplicationError:
+            raise
+        except DelegateError:
+            remove_delegates(subgraphs)
+            raise
+        except OpletError:
+            if subgraph.index == 0:
+                raise
+            # What the file says of a body's shapes may be too little to prepare it alone: it runs without the delegate.
 
 
-def _as_graph_node(node: Node) -> GraphNode:
-    used = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
-    return GraphNode(
-        [-1 if tensor is None else tensor.index for tensor in node.inputs],
-        [tensor.index for tensor in node.outputs],
-        node.op in _CONTROL_FLOW or any(tensor.type is TensorType.RESOURCE for tensor in used),
-    )
+def remove_delegates(subgraphs: Sequence[Subgraph]) -> None:
+    """Put every subgraph's original nodes back."""
+    for subgraph in subgraphs:
+        if subgraph.delegation is not None:
+            subgraph.delegation.remove()

@@ -52,6 +52,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver) -> list[N
                 why = CLAIMED
             else:
                 why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
+                why += _left_alone(subgraph, index)
             origin = None if registration is None else registration.provenance
             reports.append(
                 NodeReport(
@@ -66,3 +67,11 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver) -> list[N
                 )
             )
     return reports
+
+
+def _left_alone(subgraph: Subgraph, node: int) -> str:
+    """Why the delegates did not claim a node."""
+    reports = subgraph.delegation.reports.values() if subgraph.delegation is not None else ()
+    return "".join(
+        f"; {report.delegate} left it alone: {report.unsupported[node]}" for report in reports if node in report.unsupported
+    )

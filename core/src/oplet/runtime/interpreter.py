@@ -19,8 +19,10 @@ from oplet.model.model import Model
 from oplet.model.verify import verify
 from oplet.ops.resolver import ChainOpResolver, MutableOpResolver, OpResolver
 from oplet.ops.tensor import Tensor
+from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
 from oplet.runtime.details import node_details, tensor_details
 from oplet.runtime.explain import NodeReport, explain_nodes
+from oplet.runtime.opening import check_strict, manager_of, open_model
 from oplet.runtime.profiler import Profiler
 from oplet.runtime.resolve import check_resolved, resolve_nodes
 from oplet.runtime.session import Session
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.async_runner import AsyncSignatureRunner
     from oplet.runtime.async_subgraph import AsyncSubgraph
+    from oplet.runtime.delegation import DelegationReport
 
-__all__ = ["Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner"]
+__all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
 _VIEW_ALIVE = """There is at least 1 reference to internal data
       in the interpreter in the form of a numpy array or slice. Be sure to
@@ -65,7 +68,8 @@ class Interpreter:
         experimental_default_delegate_latest_features: accepted for compatibility; there is no default delegate.
         experimental_compress_quantization_zero_points: accepted for compatibility.
         experimental_disable_delegate_node_fusion: one partition per claimed node.
-        experimental_force_delegate_node_profiling: accepted for compatibility; delegate nodes are always profiled.
+        experimental_force_delegate_node_profiling: profile delegates' kernels as a whole, also where they report their
+            operators one by one.
         op_resolver: the application's own registrations; they go before what plugins bring.
         plugins: the plugins to use: a PluginManager, or names of distributions or plugins; all installed ones by default.
         prefer: which package wins where two claim one op: names, best first, or a mapping from op to name.
@@ -83,6 +87,9 @@ class Interpreter:
         >>> interpreter.invoke()  # doctest: +SKIP
         >>> interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # doctest: +SKIP
     """
+
+    #: Leave a delegate's outputs in its buffers after `invoke`; they are copied when they are read.
+    allow_buffer_handle_output: bool = False
 
     def __init__(
         self,
@@ -120,9 +127,9 @@ class Interpreter:
         self._experimental_compress_quantization_zero_points = experimental_compress_quantization_zero_points
         self._cluster = not experimental_disable_delegate_clustering
         self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
-        self._model = _open(model_path, model_content)
+        self._model = open_model(model_path, model_content)
         verify(self._model)
-        self._manager = _manager(plugins)
+        self._manager = manager_of(plugins)
         resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
             resolver = ChainOpResolver([op_resolver, resolver])
@@ -133,6 +140,7 @@ class Interpreter:
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
         )
+        self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
         self._load_subgraphs()
         self._model.release_pages()
         for delegate in experimental_delegates or ():
@@ -188,8 +196,12 @@ class Interpreter:
     def _invoke(self, subgraph_index: int) -> None:
         self._ensure_idle()
         # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
+        subgraph = self._subgraph(subgraph_index)
         with np.errstate(all="ignore"):
-            self._subgraph(subgraph_index).invoke()
+            subgraph.invoke()
+            if subgraph.delegation is not None and not self.allow_buffer_handle_output:
+                for index in subgraph.outputs:
+                    ensure_readable(subgraph, subgraph.tensors[index])
 
     def reset_all_variables(self) -> None:
         """Set all variable tensors to zero."""
@@ -235,6 +247,7 @@ class Interpreter:
         if tensor.is_constant:
             raise TensorError(f"Cannot set tensor: {tensor} is a constant.")
         np.copyto(tensor.data, array)
+        tensor.data_is_stale = False
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
         """A copy of a tensor's value; a numpy scalar if it is a number without dimensions, as LiteRT gives it.
@@ -299,7 +312,7 @@ class Interpreter:
                 f"There is no tensor {input_index} to resize; the model has {len(self._subgraphs[0].tensors)} tensors."
             )
         if strict:
-            _check_strict(self._subgraphs[0].tensors[input_index], shape)
+            check_strict(self._subgraphs[0].tensors[input_index], shape)
         self._resize(input_index, shape, 0)
 
     def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
@@ -423,16 +436,50 @@ class Interpreter:
     # Delegates -----------------------------------------------------------------------------------------------
 
     def modify_graph_with_delegate(self, delegate: Delegate) -> None:
-        """Let a delegate claim nodes of every subgraph.
+        """Let a delegate claim nodes of every subgraph, but for those that delegates marked as taken.
+
+        With a delegate that knows static shapes only, the tensors are allocated and the graph is immutable afterwards: a
+        resize puts the original nodes back, and the next `allocate_tensors` applies the delegates again.
 
         Raises:
-            DelegateError: it failed; the graph is as it was (a RuntimeError).
+            DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
+            DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
         """
         from oplet.runtime.delegation import apply_delegate
 
+        self._ensure_safe()
         self._ensure_idle()
         self._delegates.append(delegate)
-        apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse)
+        with np.errstate(all="ignore"):
+            apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse)
+
+    def remove_all_delegates(self) -> None:
+        """Put the model's own nodes back; call `allocate_tensors` afterwards."""
+        from oplet.runtime.delegation import remove_delegates
+
+        self._ensure_safe()
+        self._ensure_idle()
+        remove_delegates(self._subgraphs)
+
+    def delegation_reports(self) -> list[DelegationReport]:
+        """What became of each delegate on each subgraph: partitions, what it left alone and why, or why it failed."""
+        return [report for s in self._subgraphs if s.delegation is not None for report in s.delegation.reports.values()]
+
+    def set_buffer_handle(self, tensor_index: int, handle: Any, delegate: Delegate, subgraph_index: int = 0) -> None:
+        """Have a delegate's buffer stand for a tensor, typically an input; a buffer that stood for it is freed.
+
+        Args:
+            handle: the buffer, as the delegate calls it; None for none any more.
+
+        Raises:
+            DelegateError: another delegate has the tensor.
+        """
+        set_buffer_handle(self._subgraph(subgraph_index), self._tensor(tensor_index, subgraph_index), handle, delegate)
+
+    def get_buffer_handle(self, tensor_index: int, subgraph_index: int = 0) -> tuple[Any, Delegate | None]:
+        """The buffer that stands for a tensor, and the delegate that it belongs to; (None, None) if there is none."""
+        tensor = self._tensor(tensor_index, subgraph_index)
+        return tensor.buffer_handle, tensor.delegate
 
     # Look-ups ------------------------------------------------------------------------------------------------
 
@@ -451,59 +498,6 @@ class Interpreter:
         tensor = self._tensor(index, subgraph_index)
         if not tensor.has_data:
             raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
+        if tensor.data_is_stale:
+            ensure_readable(self._subgraphs[subgraph_index], tensor)
         return tensor
-
-
-class InterpreterWithCustomOps(Interpreter):
-    """An interpreter with ops of the application's own, LiteRT-style.
-
-    Args:
-        custom_op_registerers: functions that take a `MutableOpResolver` and add to it.
-        arguments: as for `Interpreter`.
-    """
-
-    def __init__(
-        self, custom_op_registerers: Iterable[Callable[[MutableOpResolver], None]] | None = None, **arguments: Any
-    ) -> None:
-        own = MutableOpResolver()
-        for register in custom_op_registerers or ():
-            if not callable(register):
-                raise ModelError(
-                    f"custom_op_registerers has {register!r}; oplet takes functions of a MutableOpResolver, not names of C++ symbols."
-                )
-            register(own)
-        given = arguments.pop("op_resolver", None)
-        super().__init__(op_resolver=own if given is None else ChainOpResolver([own, given]), **arguments)
-
-
-def _open(path: str | os.PathLike[str] | None, content: bytes | None) -> Model:
-    if path and content:
-        raise ModelError("Can't both provide `model_path` and `model_content`")
-    if path:
-        return Model.open(path)
-    if content:
-        return Model.from_bytes(content)
-    raise ModelError("`model_path` or `model_content` must be specified.")
-
-
-def _manager(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
-    from oplet.plugins.manager import PluginManager, default_manager
-
-    if plugins is None:
-        return default_manager()
-    return plugins if isinstance(plugins, PluginManager) else PluginManager(load=plugins)
-
-
-def _check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:
-    signature = tensor.shape_signature
-    if len(shape) != len(signature):
-        raise StateError(
-            f"Attempting to resize {tensor} to the shape {list(shape)}, of another rank. ResizeInputTensorStrict only allows "
-            "mutating unknown dimensions identified by -1."
-        )
-    for dimension, (now, wanted, free) in enumerate(zip(tensor.shape, shape, signature)):
-        if free != -1 and now != wanted:
-            raise StateError(
-                f"Attempting to resize dimension {dimension} of tensor {tensor.index} with value {now} to {wanted}. "
-                "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
-            )

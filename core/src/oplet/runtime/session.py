@@ -8,6 +8,7 @@ from oplet.errors import LimitError
 from oplet.ops.context import Context, EnsureError
 
 if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.ops.resolver import OpResolver
     from oplet.runtime.profiler import Profiler
@@ -29,6 +30,7 @@ class Session:
         num_threads: threads that a kernel may use.
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: takes an event per node run, or None.
+        force_delegate_profiling: tell it of delegates' kernels as a whole, also where they report operator by operator.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         max_while_iterations: how often a loop may go round before it is taken for endless.
     """
@@ -42,6 +44,7 @@ class Session:
         self.num_threads = num_threads
         self.preserve_all_tensors = preserve_all_tensors
         self.profiler = profiler
+        self.force_delegate_profiling = False
         self.resources: dict[Any, Any] = {}
         self.max_while_iterations = Context.max_while_iterations
         self._active: list[Subgraph] = []
@@ -60,6 +63,10 @@ class Session:
                 f"{subgraph} is called at a depth of {_DEEPEST} subgraphs in {self.model.name}; no more are allowed."
             )
         active.append(subgraph)
+
+    def profiles(self, delegate: Delegate) -> bool:
+        """Whether the profiler is to be told of a delegate's kernels as a whole."""
+        return self.force_delegate_profiling or not delegate.profiles_operators
 
     def check_not_active(self, subgraph: Subgraph) -> None:
         """Refuse a call of a subgraph that is being prepared or run.

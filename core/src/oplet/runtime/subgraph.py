@@ -12,17 +12,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oplet.errors import InvokeError, LimitError, OpletError, PrepareError, StateError
+from oplet.errors import ImmutableGraphError, InvokeError, LimitError, OpletError, PrepareError, StateError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime import memory
+from oplet.runtime.buffer_handles import free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
+from oplet.runtime.checks import checked_shape, ensure_temporary
 from oplet.runtime.failures import explained
+from oplet.runtime.folding import Folding
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.profiler import Event
 from oplet.runtime.segment import Request, Segment, new_array
@@ -30,12 +33,12 @@ from oplet.runtime.session import Session
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 
+if TYPE_CHECKING:
+    from oplet.runtime.delegation import Delegation
+
 __all__ = ["Subgraph"]
 
 Thunk = Callable[[], None]
-
-#: More elements than any address space holds.
-_LARGEST = 2**60
 
 
 class Subgraph(Context):
@@ -50,6 +53,9 @@ class Subgraph(Context):
         outputs: tensor indices that the caller reads.
         generation: a number that changes whenever the subgraph is resized or prepared: arrays seen before may be stale.
         as_callee: the subgraph as nodes of other subgraphs see it.
+        delegation: the delegates that were applied to it, None as long as there were none.
+        delegation_skippable: whether a delegate has taken it into a kernel of its caller, so that none is asked about it.
+        immutable: whether a delegate that knows static shapes only has claimed nodes; a resize undoes it.
     """
 
     def __init__(self, session: Session, index: int, table: tables.SubGraph) -> None:
@@ -64,14 +70,16 @@ class Subgraph(Context):
         self.inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
         self.outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
         self.as_callee = SubgraphCallee(self)
+        self.delegation: Delegation | None = None
+        self.delegation_skippable = False
+        self.immutable = False
         self.ready = False
         self.generation = 0
         self._preparing = False
         self._segments: list[Segment] = []
         self._initialized: dict[Node, None] = {}  # in the order of their init
         self._last_use: dict[int, int] = {}
-        # By node: the input arrays from which its outputs were computed while preparing.
-        self._folded: dict[int, list[Array | None]] = {}
+        self.folding = Folding(self)
 
     # What kernels ask for ------------------------------------------------------------------------------------
 
@@ -94,11 +102,11 @@ class Subgraph(Context):
         return subgraphs[index].as_callee
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        wanted = _checked_shape(tensor, shape)
+        wanted = checked_shape(tensor, shape)
         if not self._preparing:
             if tensor.shape != wanted or not tensor.has_data:
                 tensor.shape = wanted
-                tensor.data = self._new_array(tensor)
+                tensor.data = self.new_array(tensor)
                 tensor.resized = True
         elif tensor.shape != wanted:
             if tensor.allocation is Allocation.CONSTANT:
@@ -119,12 +127,16 @@ class Subgraph(Context):
         tensor.data = array
 
     def add_tensor(self, builder: TensorBuilder) -> int:
-        _ensure_temporary(builder.allocation)
+        if self.immutable and not self._preparing:
+            raise ImmutableGraphError(
+                f"AddTensors is disallowed when graph is immutable. A kernel of {self} adds one while running."
+            )
+        ensure_temporary(builder.allocation)
         index = len(self._tensors)
         tensor = Tensor(
             index, builder.name, builder.type, (), quantization=builder.quantization, allocation=builder.allocation
         )  # fmt: skip
-        tensor.shape = tensor.shape_signature = _checked_shape(tensor, builder.shape)
+        tensor.shape = tensor.shape_signature = checked_shape(tensor, builder.shape)
         self._tensors.append(tensor)
         return index
 
@@ -137,9 +149,9 @@ class Subgraph(Context):
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
-        _ensure_temporary(allocation)
+        ensure_temporary(allocation)
         tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
-        tensor.shape = _checked_shape(tensor, shape)
+        tensor.shape = checked_shape(tensor, shape)
         if allocation is Allocation.PERSISTENT:
             kept = node.cached(f"temporary {len(node.temporaries)}", lambda: tensor)
             if (kept.shape, kept.type) == (tensor.shape, tensor.type):
@@ -159,18 +171,19 @@ class Subgraph(Context):
             try:
                 node.user_data = registration.init(self, buffer)
             except Exception as error:
-                raise self._explained(PrepareError, node, error, "failed to initialize") from error
+                raise self.explained(PrepareError, node, error, "failed to initialize") from error
             self._initialized[node] = None
 
     def close(self) -> None:
         """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
         self.release()
         try:
+            free_handles(self, self._tensors)
             self.free(list(self._initialized))
         finally:
             for node in self.nodes:
                 node.forget()
-            self._folded.clear()
+            self.folding.clear()
             for tensor in self._tensors:  # now, and not when Python happens to look for cycles
                 if tensor.allocation is not Allocation.CONSTANT:
                     tensor.data = None
@@ -195,7 +208,7 @@ class Subgraph(Context):
                 try:
                     registration.free(self, node.user_data)
                 except Exception as error:
-                    failure = failure or self._explained(PrepareError, node, error, "failed to free")
+                    failure = failure or self.explained(PrepareError, node, error, "failed to free")
             node.user_data = None
         if failure is not None:
             raise failure
@@ -203,10 +216,12 @@ class Subgraph(Context):
     def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
         """Give an input another shape, or also another type; it takes an `allocate` before the next `invoke`."""
         tensor = self._tensors[index]
-        wanted = _checked_shape(tensor, shape)
+        wanted = checked_shape(tensor, shape)
         if tensor.is_constant:
             raise StateError(f"Attempting to resize a fixed-size tensor. {tensor} is a constant.")
         if wanted != tensor.shape or (type is not None and type is not tensor.type):
+            if self.immutable and self.delegation is not None:
+                self.delegation.undo()
             if type is not None:
                 self.set_type(tensor, type)
             tensor.shape = wanted
@@ -225,6 +240,8 @@ class Subgraph(Context):
             PrepareError: a kernel refused its node.
             LimitError: there is not enough memory.
         """
+        if not self.ready and self.delegation is not None:
+            self.delegation.redo()
         if self.ready:
             return
         self.session.enter(self)
@@ -311,6 +328,8 @@ class Subgraph(Context):
                 thunk()
                 seconds = clock() - start
                 node = next(nodes)
+                if node.delegate is not None and not self.session.profiles(node.delegate):
+                    continue  # its kernel reports its operators one by one
                 label = node.op_name
                 if node.registration is not None and node.registration.profiling_string is not None:
                     label = node.registration.profiling_string(self, node)
@@ -319,10 +338,17 @@ class Subgraph(Context):
         except Exception as error:
             raise self._failure(segment, remaining, error) from error
 
+    def guard_readers(self, tensor: Tensor) -> None:
+        """Have the nodes that read a tensor check first whether a delegate keeps its value to itself."""
+        for segment in self._segments:
+            for position, node in enumerate(segment.nodes):
+                if tensor in node.inputs:
+                    segment.thunks[position] = guarded(self, node, segment.thunks[position])
+
     def _failure(self, segment: Segment, remaining: Iterator[Thunk], error: Exception) -> OpletError:
         """The error of the node whose thunk the iterator handed out last."""
         node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
-        return self._explained(InvokeError, node, error, "failed to invoke")
+        return self.explained(InvokeError, node, error, "failed to invoke")
 
     def still_holds(self, tensor: Tensor) -> bool:
         """Whether an intermediate tensor's memory was not given to another after it was read last."""
@@ -334,6 +360,35 @@ class Subgraph(Context):
         return sum(segment.block.nbytes for segment in self._segments if segment.block is not None)
 
     # Preparing -----------------------------------------------------------------------------------------------
+
+    def propagate_shapes(self) -> Tensor | None:
+        """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
+
+        Returns:
+            The first tensor whose shape is known only while invoking, which ends the walk; None if there is none.
+
+        Raises:
+            PrepareError: a kernel refused its node.
+        """
+        self.session.enter(self)
+        try:
+            self._find_last_uses()
+            for tensor in self._variables:
+                self._provide(tensor)
+            for index in self.execution_plan:
+                node = self.nodes[index]
+                if node.registration is None or self.folding.holds(node):
+                    continue  # a custom op that waits for a delegate: the shapes of the file must do
+                self._prepare(node)
+                if self.folding.fold(node):
+                    continue
+                for tensor in node.outputs:
+                    if tensor.is_dynamic:
+                        return tensor
+        finally:
+            self.session.leave()
+            self.invalidate()
+        return None
 
     def _find_last_uses(self) -> None:
         """The position in the plan at which each tensor is read last; the graph's outputs outlive the plan."""
@@ -361,10 +416,10 @@ class Subgraph(Context):
         position = start
         for position in range(start, len(self.execution_plan)):
             node = self.nodes[self.execution_plan[position]]
-            if self._is_folded(node):
+            if self.folding.holds(node):
                 continue
             self._prepare(node)
-            if self._fold(node):
+            if self.folding.fold(node):
                 continue
             nodes.append(node)
             for tensor in node.outputs:
@@ -377,7 +432,7 @@ class Subgraph(Context):
         segment = Segment(position + 1 if self.execution_plan else 0, nodes, dynamic)
         self._place(segment, requests)
         for node in nodes:
-            segment.thunks.append(self._bind(node))
+            segment.thunks.append(guarded(self, node, self.bind_node(node)))
         self._segments.append(segment)
 
     def _prepare(self, node: Node) -> None:
@@ -391,48 +446,11 @@ class Subgraph(Context):
             try:
                 registration.prepare(self, node)
             except Exception as error:
-                raise self._explained(PrepareError, node, error, "failed to prepare") from error
+                raise self.explained(PrepareError, node, error, "failed to prepare") from error
             finally:
                 self._preparing = False
 
-    def _is_folded(self, node: Node) -> bool:
-        """Whether the node ran while preparing, on the very arrays that its inputs still are."""
-        folded = self._folded.get(node.index)
-        return folded is not None and all(
-            tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, folded)
-        )
-
-    def _fold(self, node: Node) -> bool:
-        """Run a node whose result can be known now; return whether it need not run again."""
-        if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
-            return True  # set_constant in prepare
-        if node.registration is None or not node.registration.pure or self._inputs_vary(node):
-            return False
-        self._run_now(node)
-        self._folded[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
-        return True
-
-    def _inputs_vary(self, node: Node) -> bool:
-        return not node.inputs or not all(tensor is None or tensor.is_constant for tensor in node.inputs)
-
-    def _run_now(self, node: Node) -> None:
-        for tensor in (*node.outputs, *node.temporaries):
-            if not tensor.is_dynamic:
-                tensor.data = self._new_array(tensor)
-        try:
-            self._bind(node)()
-        except PrepareError:
-            raise
-        except Exception as error:
-            raise self._explained(PrepareError, node, error, "failed to prepare") from error
-        for tensor in node.outputs:
-            if tensor.is_variable:
-                continue  # this was its first value; another kernel changes it
-            tensor.data.flags.writeable = False
-            tensor.allocation = Allocation.COMPUTED
-        node.temporaries = []
-
-    def _bind(self, node: Node) -> Thunk:
+    def bind_node(self, node: Node) -> Thunk:
         registration = node.registration
         if registration is None:
             raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
@@ -440,7 +458,7 @@ class Subgraph(Context):
             if registration.bind is not None:
                 return registration.bind(self, node)
         except Exception as error:
-            raise self._explained(PrepareError, node, error, "failed to prepare") from error
+            raise self.explained(PrepareError, node, error, "failed to prepare") from error
         if registration.invoke is None:
             raise StateError(f"{node} has neither invoke nor bind.")
         return partial(registration.invoke, self, node)
@@ -460,7 +478,7 @@ class Subgraph(Context):
         if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
             return
         if not tensor.has_data or tensor.data.shape != tensor.shape or tensor.allocation is Allocation.ARENA:
-            tensor.data = self._new_array(tensor)
+            tensor.data = self.new_array(tensor)
 
     def _place(self, segment: Segment, requests: list[Request]) -> None:
         placement = memory.plan([life for _, life in requests])
@@ -469,7 +487,7 @@ class Subgraph(Context):
         except MemoryError:
             raise self._too_much(placement.nbytes, max(requests, key=lambda request: request[1].nbytes)[0]) from None
 
-    def _new_array(self, tensor: Tensor) -> Array:
+    def new_array(self, tensor: Tensor) -> Array:
         try:
             return new_array(tensor)
         except (MemoryError, ValueError):
@@ -483,25 +501,5 @@ class Subgraph(Context):
 
     # Messages ------------------------------------------------------------------------------------------------
 
-    def _explained(self, cls: type[OpletError], node: Node, error: Exception, what: str) -> OpletError:
+    def explained(self, cls: type[OpletError], node: Node, error: Exception, what: str) -> OpletError:
         return explained(cls, node, error, what, f"subgraph {self.index} of {self.session.model.name}")
-
-
-def _ensure_temporary(allocation: Allocation) -> None:
-    possible = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
-    ensure(
-        allocation in possible,
-        f"a temporary is of allocation type {allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible.",
-    )
-
-
-def _checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
-    wanted = tuple(int(dim) for dim in shape)
-    size = 1
-    for dim in wanted:
-        if dim < 0:
-            raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")
-        size *= dim
-    if size > _LARGEST:
-        raise EnsureError(f"BytesRequired number of elements overflowed. {tensor} cannot take the shape {list(wanted)}.")
-    return wanted

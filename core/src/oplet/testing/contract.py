@@ -204,6 +204,7 @@ class Contract:
         wanted = self.fresh(self.inputs)
         with self.opened() as interpreter:
             constants = [copy for copy, tensor in zip(self.inputs, _inputs(interpreter)) if _make_constant(tensor, copy)]
+            interpreter._subgraph(0).invalidate()
             held = [t for node in plan(interpreter) for t in node.inputs if t is not None and t.is_constant]
             before = [t.data.copy() for t in held]
             arrays = [t.data for t in held]

@@ -103,6 +103,22 @@ class _FailingContext(DelegateContext):
         self.trouble = trouble
 
     @property
+    def subgraph_index(self) -> int:
+        return self.inner.subgraph_index
+
+    @property
+    def num_subgraphs(self) -> int:
+        return self.inner.num_subgraphs
+
+    @property
+    def inputs(self) -> list[int]:
+        return self.inner.inputs
+
+    @property
+    def outputs(self) -> list[int]:
+        return self.inner.outputs
+
+    @property
     def tensors(self) -> Sequence[Tensor]:
         return self.inner.tensors
 
@@ -112,6 +128,18 @@ class _FailingContext(DelegateContext):
 
     def node(self, index: int) -> Node:
         return self.inner.node(index)
+
+    def metadata(self, name: str) -> bytes | None:
+        return self.inner.metadata(name)
+
+    def report_unsupported(self, node: int, reason: str) -> None:
+        self.inner.report_unsupported(node, reason)
+
+    def subgraph_context(self, index: int) -> DelegateContext:
+        return _FailingContext(self.inner.subgraph_context(index), self.trouble)
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        self.inner.mark_subgraph_as_delegation_skippable(index)
 
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
         return self.inner.preview_delegate_partitioning(nodes)

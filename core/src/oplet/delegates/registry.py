@@ -1,0 +1,115 @@
+"""Delegates by name: what packages bring and `load_delegate` looks up."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oplet.delegates.delegate import Delegate
+from oplet.errors import DelegateError, PluginError
+from oplet.ops.registration import Provenance
+
+__all__ = ["DelegateEntry", "DelegateRegistry"]
+
+
+@dataclass(frozen=True)
+class DelegateEntry:
+    """A delegate that can be asked for by name.
+
+    Attributes:
+        name: the name.
+        factory: takes the options and returns the delegate; or "module:NAME" of it.
+        provenance: which package brought it.
+    """
+
+    name: str
+    factory: Callable[[Mapping[str, Any]], Delegate] | str
+    provenance: Provenance
+
+    def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
+        """Make the delegate.
+
+        Raises:
+            PluginError: its module or factory cannot be imported.
+            DelegateError: it refuses its options.
+        """
+        factory = self.factory
+        if isinstance(factory, str):
+            module, _, name = factory.partition(":")
+            try:
+                factory = getattr(importlib.import_module(module), name)
+            except Exception as error:  # whatever a stranger's module does while it is imported
+                raise PluginError(
+                    f"The delegate '{self.name}' of {self.provenance} cannot be imported from '{self.factory}': "
+                    f"{type(error).__name__}: {error}; upgrade or uninstall that package."
+                ) from error
+        try:
+            return factory(dict(options or {}))
+        except Exception as error:
+            raise DelegateError(
+                f"Failed to load delegate from {self.name}: {self.provenance} refuses the options {dict(options or {})}: {error}"
+            ) from error
+
+
+class DelegateRegistry:
+    """Delegates by name; a plugin's `register_delegates` adds to it.
+
+    Example:
+        >>> from oplet import Delegate, DelegateRegistry
+        >>> registry = DelegateRegistry()
+        >>> registry.add("mine", Delegate)
+        >>> [entry.name for entry in registry.entries()]
+        ['mine']
+    """
+
+    def __init__(self, provenance: Provenance | None = None) -> None:
+        self.provenance = provenance or Provenance()
+        self._entries: dict[str, list[DelegateEntry]] = {}
+
+    def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str) -> None:
+        """Offer a delegate.
+
+        Args:
+            name: by which `load_delegate` finds it.
+            factory: takes a mapping of options and returns a Delegate (a Delegate class will do), or "module:NAME" of it.
+
+        Raises:
+            DelegateError: the name is empty or the factory is none.
+        """
+        if not isinstance(name, str) or not name:
+            raise DelegateError(f"A delegate is registered under {name!r}, which is not a name.")
+        if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
+            raise DelegateError(f"The delegate '{name}' is registered with {factory!r}, neither a callable nor 'module:NAME'.")
+        self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance))
+
+    def merge(self, other: DelegateRegistry) -> None:
+        """Take over every entry of another registry, with its provenance."""
+        for entry in other.entries():
+            self._entries.setdefault(entry.name, []).append(entry)
+
+    def entries(self) -> Iterator[DelegateEntry]:
+        """All entries, by name."""
+        return (entry for name in sorted(self._entries) for entry in self._entries[name])
+
+    def find(self, name: str) -> DelegateEntry:
+        """The entry of that name; "distribution:name" chooses where two packages bring one.
+
+        Raises:
+            DelegateError: there is none, or more than one.
+        """
+        distribution, _, short = name.rpartition(":")
+        found = [e for e in self._entries.get(short, []) if not distribution or e.provenance.distribution == distribution]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            known = ", ".join(sorted(self._entries)) or "none"
+            raise DelegateError(
+                f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}). "
+                "Native delegate libraries (.so, .dll) run in LiteRT only."
+            )
+        packages = " and ".join(str(entry.provenance) for entry in found)
+        raise DelegateError(
+            f"Failed to load delegate from {name}: {packages} both bring it; name one as '{found[0].provenance.distribution}:{short}'."
+        )

@@ -1,0 +1,75 @@
+"""Orders among nodes that no tensor shows: the metadata entry `model_control_dependencies`.
+
+Layout: tflite/converter/experimental/remat/metadata_util.cc of google-ai-edge/LiteRT. Numbers are varints of seven bits a
+byte, low bits first; a version, then the number of subgraphs, then for each subgraph the number of its edges and the edges
+(the node that runs first, the one that runs later) as zigzag-coded node indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+__all__ = ["CONTROL_DEPENDENCIES", "decode_control_dependencies", "encode_control_dependencies"]
+
+#: Name of the metadata entry.
+CONTROL_DEPENDENCIES = "model_control_dependencies"
+_VERSION = 1
+
+Edges = list[tuple[int, int]]
+
+
+def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> bytes:
+    """The entry's bytes.
+
+    Args:
+        edges: for each subgraph its pairs (before, after) of nodes.
+    """
+    out = bytearray()
+    _put(out, _VERSION)
+    _put(out, len(edges))
+    for of_subgraph in edges:
+        _put(out, len(of_subgraph))
+        for before, after in of_subgraph:
+            _put(out, 2 * before)
+            _put(out, 2 * after)
+    return bytes(out)
+
+
+def decode_control_dependencies(data: bytes) -> list[Edges] | None:
+    """For each subgraph its pairs (before, after) of nodes; None if the bytes are of another version or damaged.
+
+    LiteRT passes over an entry that it cannot read, and so do its callers here: it is advice for partitioning.
+    """
+    numbers = _numbers(data)
+    try:
+        if next(numbers) != _VERSION:
+            return None
+        found = [[(_signed(next(numbers)), _signed(next(numbers))) for _ in range(next(numbers))] for _ in range(next(numbers))]
+        return found if next(numbers, None) is None else None
+    except (StopIteration, ValueError):
+        return None
+
+
+def _put(out: bytearray, value: int) -> None:
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def _numbers(data: bytes) -> Iterator[int]:
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > 35:
+            raise ValueError("a number of more than 32 bits")
+        if not byte & 0x80:
+            yield value
+            value = shift = 0
+    if shift:
+        raise ValueError("cut off inside a number")
+
+
+def _signed(value: int) -> int:
+    return -(value + 1) // 2 if value & 1 else value // 2

@@ -1,0 +1,88 @@
+"""Values that a delegate keeps in buffers of its own: copied back when somebody else reads them.
+
+Rules: tflite/core/subgraph.cc of google-ai-edge/LiteRT (SetBufferHandle, EnsureTensorDataIsReadable).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from oplet.errors import DelegateError, OpletError
+from oplet.ops.context import Node
+from oplet.ops.tensor import Tensor
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["ensure_readable", "free_handle", "free_handles", "guarded", "set_buffer_handle"]
+
+Thunk = Callable[[], None]
+
+
+def ensure_readable(subgraph: Subgraph, tensor: Tensor) -> None:
+    """Have `tensor.data` hold what its delegate's buffer holds.
+
+    Raises:
+        DelegateError: the tensor is stale and has no buffer, or the delegate cannot copy it.
+    """
+    if not tensor.data_is_stale:
+        return
+    if tensor.delegate is None or tensor.buffer_handle is None:
+        raise DelegateError(f"The data of {tensor} is stale, and no delegate has a buffer with its value.")
+    try:
+        tensor.delegate.copy_from_buffer_handle(subgraph, tensor.buffer_handle, tensor)
+    except Exception as error:
+        if isinstance(error, OpletError):
+            raise
+        raise DelegateError(f"{tensor.delegate.name} cannot copy the data of {tensor} from its buffer: {error}.") from error
+    tensor.data_is_stale = False
+
+
+def guarded(subgraph: Subgraph, node: Node, thunk: Thunk) -> Thunk:
+    """The thunk, behind a check of those inputs that another delegate may keep to itself; mostly there are none."""
+    foreign = [t for t in node.inputs if t is not None and t.delegate is not None and t.delegate is not node.delegate]
+    if not foreign:
+        return thunk
+
+    def run() -> None:
+        for tensor in foreign:
+            if tensor.data_is_stale:
+                ensure_readable(subgraph, tensor)
+        thunk()
+
+    return run
+
+
+def set_buffer_handle(subgraph: Subgraph, tensor: Tensor, handle: Any, delegate: Delegate) -> None:
+    """Say that a delegate's buffer stands for a tensor; the buffer that stood for it is freed.
+
+    Args:
+        handle: the buffer, as the delegate calls it; None for none any more.
+
+    Raises:
+        DelegateError: another delegate has the tensor.
+    """
+    if tensor.delegate is not None and tensor.delegate is not delegate:
+        raise DelegateError(f"{delegate.name} cannot take {tensor}: it belongs to {tensor.delegate.name}.")
+    if tensor.delegate is None:
+        tensor.delegate = delegate
+        subgraph.guard_readers(tensor)
+    free_handle(subgraph, tensor)
+    tensor.buffer_handle = handle
+
+
+def free_handle(subgraph: Subgraph, tensor: Tensor) -> None:
+    """Let the tensor's delegate free its buffer, if it has one."""
+    if tensor.delegate is not None and tensor.buffer_handle is not None:
+        handle, tensor.buffer_handle = tensor.buffer_handle, None
+        tensor.data_is_stale = False
+        tensor.delegate.free_buffer_handle(subgraph, handle)
+
+
+def free_handles(subgraph: Subgraph, tensors: Iterable[Tensor]) -> None:
+    """Let the delegates free the buffers of these tensors, which are their own again."""
+    for tensor in tensors:
+        free_handle(subgraph, tensor)
+        tensor.delegate = None

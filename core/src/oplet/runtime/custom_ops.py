@@ -1,0 +1,34 @@
+"""The interpreter with ops of the application's own, under LiteRT's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oplet.errors import ModelError
+from oplet.ops.resolver import ChainOpResolver, MutableOpResolver
+from oplet.runtime.interpreter import Interpreter
+
+__all__ = ["InterpreterWithCustomOps"]
+
+
+class InterpreterWithCustomOps(Interpreter):
+    """An interpreter with ops of the application's own, LiteRT-style.
+
+    Args:
+        custom_op_registerers: functions that take a `MutableOpResolver` and add to it.
+        arguments: as for `Interpreter`.
+    """
+
+    def __init__(
+        self, custom_op_registerers: Iterable[Callable[[MutableOpResolver], None]] | None = None, **arguments: Any
+    ) -> None:
+        own = MutableOpResolver()
+        for register in custom_op_registerers or ():
+            if not callable(register):
+                raise ModelError(
+                    f"custom_op_registerers has {register!r}; oplet takes functions of a MutableOpResolver, not names of C++ symbols."
+                )
+            register(own)
+        given = arguments.pop("op_resolver", None)
+        super().__init__(op_resolver=own if given is None else ChainOpResolver([own, given]), **arguments)

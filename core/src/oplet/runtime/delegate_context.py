@@ -1,0 +1,181 @@
+"""A delegate's view of a subgraph while it claims nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from oplet.delegates.delegate import Delegate, DelegateContext, DelegateParams
+from oplet.delegates.partition import GraphNode, NodeSubset, partition_graph
+from oplet.errors import DelegateError
+from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies
+from oplet.ops.context import Node
+from oplet.ops.registration import Registration
+from oplet.ops.tensor import Tensor
+from oplet.schema.enums import BuiltinOperator, TensorType
+
+if TYPE_CHECKING:
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["SubgraphDelegateContext"]
+
+_CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL_ONCE)
+
+
+class SubgraphDelegateContext(DelegateContext):
+    """One subgraph, for one run of a delegate's `prepare`.
+
+    Attributes:
+        kernels: the kernel nodes that were made here.
+        unsupported: why nodes were not claimed.
+    """
+
+    def __init__(self, delegate: Delegate, subgraph: Subgraph, *, cluster: bool, fuse: bool) -> None:
+        self.kernels: list[Node] = []
+        self.unsupported: dict[int, str] = {}
+        self.num_threads = subgraph.num_threads
+        self._delegate = delegate
+        self._of = subgraph
+        self._cluster = cluster
+        self._fuse = fuse
+        self._open = True
+        self._others: list[SubgraphDelegateContext] = []
+
+    def close(self) -> None:
+        """Forbid everything from now on: the delegate may have kept the context."""
+        self._open = False
+        for other in self._others:
+            other.close()
+
+    @property
+    def _subgraph(self) -> Subgraph:
+        if not self._open:
+            raise DelegateError(
+                f"The function is forbidden if not calling in delegate. {self._delegate.name} uses the context of an earlier prepare."
+            )
+        return self._of
+
+    @property
+    def subgraph_index(self) -> int:
+        return self._subgraph.index
+
+    @property
+    def num_subgraphs(self) -> int:
+        return len(self._subgraph.session.subgraphs)
+
+    @property
+    def inputs(self) -> list[int]:
+        return list(self._subgraph.inputs)
+
+    @property
+    def outputs(self) -> list[int]:
+        return list(self._subgraph.outputs)
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        return self._subgraph.tensors
+
+    @property
+    def execution_plan(self) -> list[int]:
+        return list(self._subgraph.execution_plan)
+
+    def node(self, index: int) -> Node:
+        if not 0 <= index < len(self._subgraph.nodes):
+            raise DelegateError(f"{self._delegate.name} asks for node {index}; the subgraph has {len(self._subgraph.nodes)}.")
+        return self._subgraph.nodes[index]
+
+    def metadata(self, name: str) -> bytes | None:
+        found = self._subgraph.session.model.metadata(name)
+        return None if found is None else found.tobytes()
+
+    def report_unsupported(self, node: int, reason: str) -> None:
+        self.unsupported[node] = reason
+
+    def subgraph_context(self, index: int) -> DelegateContext:
+        other = SubgraphDelegateContext(self._delegate, self._subgraph_at(index), cluster=self._cluster, fuse=self._fuse)
+        self._others.append(other)
+        return other
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        if index == 0:
+            raise DelegateError(f"{self._delegate.name} marks subgraph 0 as skippable, the one that always runs.")
+        self._subgraph_at(index).delegation_skippable = True
+
+    def _subgraph_at(self, index: int) -> Subgraph:
+        subgraphs = self._subgraph.session.subgraphs
+        if not 0 <= index < len(subgraphs):
+            raise DelegateError(f"{self._delegate.name} asks for subgraph {index}; the model has {len(subgraphs)} subgraphs.")
+        return subgraphs[index]
+
+    def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
+        subgraph = self._subgraph
+        return partition_graph(
+            [_as_graph_node(node) for node in subgraph.nodes],
+            subgraph.execution_plan,
+            subgraph.outputs,
+            nodes,
+            greedy=self._cluster,
+            control_edges=self._control_edges(),
+            fuse=self._fuse,
+        )
+
+    def _control_edges(self) -> list[tuple[int, int]] | None:
+        """The orders that the model's metadata asks for; None, as with LiteRT, if it does not or cannot be read."""
+        data = self.metadata(CONTROL_DEPENDENCIES)
+        edges = None if data is None else decode_control_dependencies(data)
+        if edges is None or len(edges) != self.num_subgraphs:
+            return None
+        # An earlier delegate's kernels stand for the nodes that they replaced.
+        subgraph = self._subgraph
+        stands = {index: index for index in subgraph.execution_plan}
+        if subgraph.delegation is not None:
+            for kernel, params in subgraph.delegation.kernels.items():
+                stands.update(dict.fromkeys((node.index for node in params.nodes), kernel))
+        known = {before_after for before_after in edges[subgraph.index] if set(before_after) <= stands.keys()}
+        if len(known) < len(set(edges[subgraph.index])):
+            return list(edges[subgraph.index])  # the partitioner names the edge that leads nowhere
+        return [(stands[before], stands[after]) for before, after in known if stands[before] != stands[after]]
+
+    def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
+        if not nodes:
+            return
+        subgraph = self._subgraph
+        plan: list[int] = []
+        kernels: list[Node] = []
+        for subset in self.preview_delegate_partitioning(nodes):
+            if subset.claimed:
+                kernels.append(self._kernel(len(subgraph.nodes) + len(kernels), registration, subset))
+                plan.append(kernels[-1].index)
+            else:
+                plan.extend(subset.nodes)
+        for kernel in kernels:
+            for tensor in kernel.outputs:
+                tensor.delegate = self._delegate
+        subgraph.nodes.extend(kernels)
+        subgraph.execution_plan = plan
+        subgraph.invalidate()
+        self.kernels.extend(kernels)
+        subgraph.initialize(kernels)
+
+    def _kernel(self, index: int, registration: Registration, subset: NodeSubset) -> Node:
+        subgraph, delegate = self._subgraph, self._delegate
+        inputs, outputs = ([subgraph.tensors[i] for i in indices] for indices in (subset.inputs, subset.outputs))
+        for tensor in outputs:
+            if tensor.delegate is not None and tensor.delegate is not delegate:
+                raise DelegateError(f"{delegate.name} cannot take {tensor}: it belongs to {tensor.delegate.name}.")
+        replaced = [subgraph.nodes[i] for i in subset.nodes]
+        subgraph.folding.forget(replaced)
+        name = registration.custom_name or delegate.name
+        kernel = Node(index, BuiltinOperator.DELEGATE, name, 1, inputs, outputs, registration=registration)
+        kernel.delegate = delegate
+        kernel.prepared = DelegateParams(delegate, replaced, inputs, outputs)
+        return kernel
+
+
+def _as_graph_node(node: Node) -> GraphNode:
+    used = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
+    return GraphNode(
+        [-1 if tensor is None else tensor.index for tensor in node.inputs],
+        [tensor.index for tensor in node.outputs],
+        node.op in _CONTROL_FLOW or any(tensor.type is TensorType.RESOURCE for tensor in used),
+    )

@@ -1,0 +1,72 @@
+"""Nodes whose result is known while preparing: they run once, and what they wrote is a constant from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from oplet.errors import PrepareError
+from oplet.ops.context import Node
+from oplet.ops.tensor import Allocation, Array
+
+if TYPE_CHECKING:
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["Folding"]
+
+
+class Folding:
+    """The folded nodes of a subgraph."""
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        # By node: the input arrays from which its outputs were computed.
+        self._inputs: dict[int, list[Array | None]] = {}
+
+    def holds(self, node: Node) -> bool:
+        """Whether the node ran already, on the very arrays that its inputs still are."""
+        folded = self._inputs.get(node.index)
+        return folded is not None and all(
+            tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, folded)
+        )
+
+    def fold(self, node: Node) -> bool:
+        """Run a prepared node if its result can be known now; return whether it need not run again."""
+        if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
+            return True  # set_constant in prepare
+        if node.registration is None or not node.registration.pure or _inputs_vary(node):
+            return False
+        self._run(node)
+        self._inputs[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
+        return True
+
+    def forget(self, nodes: Iterable[Node]) -> None:
+        """Have these nodes run again: somebody else writes, or wrote, what they had computed."""
+        for node in nodes:
+            self._inputs.pop(node.index, None)
+
+    def clear(self) -> None:
+        """Forget every node."""
+        self._inputs.clear()
+
+    def _run(self, node: Node) -> None:
+        subgraph = self._subgraph
+        for tensor in (*node.outputs, *node.temporaries):
+            if not tensor.is_dynamic:
+                tensor.data = subgraph.new_array(tensor)
+        try:
+            subgraph.bind_node(node)()
+        except PrepareError:
+            raise
+        except Exception as error:
+            raise subgraph.explained(PrepareError, node, error, "failed to prepare") from error
+        for tensor in node.outputs:
+            if tensor.is_variable:
+                continue  # this was its first value; another kernel changes it
+            tensor.data.flags.writeable = False
+            tensor.allocation = Allocation.COMPUTED
+        node.temporaries = []
+
+
+def _inputs_vary(node: Node) -> bool:
+    return not node.inputs or not all(tensor is None or tensor.is_constant for tensor in node.inputs)
