@@ -176,6 +176,13 @@ class Node:
         self.temporaries = []
         self._cache.clear()
 
+    def profiling_string(self, context: Context) -> str:
+        """What reports call a run of it: what its registration says of it, else the op's name."""
+        registration = self.registration
+        if registration is None or registration.profiling_string is None:
+            return self.op_name
+        return registration.profiling_string(context, self)
+
     def has_input(self, position: int) -> bool:
         """Whether the input at `position` is given (optional inputs may be left out)."""
         return position < len(self.inputs) and self.inputs[position] is not None
@@ -272,6 +279,16 @@ class Context:
 
         Raises:
             EnsureError: the model has no such subgraph, or the call would lead back to its caller.
+        """
+        raise NotImplementedError
+
+    def record_operator(self, node: Node, start: float, seconds: float) -> None:
+        """Tell the profiler, from a delegate's kernel, of one operator that it ran; see `DelegateFlags.PER_OPERATOR_PROFILING`.
+
+        Args:
+            node: one of the nodes that the kernel replaces.
+            start: when it began, in seconds on the clock of `time.perf_counter`.
+            seconds: how long it took.
         """
         raise NotImplementedError
 

@@ -6,18 +6,16 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 from __future__ import annotations
 
 import os
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError, OpletError, SignatureError, StateError, TensorError, ViewError
-from oplet.model.model import Model
+from oplet.errors import OpletError, SignatureError, StateError, TensorError
 from oplet.model.verify import verify
-from oplet.ops.resolver import ChainOpResolver, MutableOpResolver, OpResolver
+from oplet.ops.resolver import ChainOpResolver, OpResolver
 from oplet.ops.tensor import Tensor
 from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
 from oplet.runtime.details import node_details, tensor_details
@@ -29,6 +27,7 @@ from oplet.runtime.session import Session
 from oplet.runtime.signature import SignatureRunner
 from oplet.runtime.subgraph import Subgraph
 from oplet.runtime.values import as_tensor_value
+from oplet.runtime.views import Views
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -38,11 +37,6 @@ if TYPE_CHECKING:
     from oplet.runtime.delegation import DelegationReport
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
-
-_VIEW_ALIVE = """There is at least 1 reference to internal data
-      in the interpreter in the form of a numpy array or slice. Be sure to
-      only hold the function returned from tensor() if you are using raw
-      data access."""
 
 
 class OpResolverType(Enum):
@@ -111,7 +105,7 @@ class Interpreter:
         profiler: Profiler | None = None,
     ) -> None:
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
-        self._views: list[weakref.ref[NDArray[Any]]] = []
+        self._views = Views()
         self._delegates: list[Delegate] = []
         self._async_subgraphs: dict[int, AsyncSubgraph] = {}
         if (
@@ -170,7 +164,7 @@ class Interpreter:
             PrepareError: a kernel refuses its node (a RuntimeError).
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
         """
-        self._ensure_safe()
+        self._views.ensure_none()
         self._allocate(0)
 
     def _allocate(self, subgraph_index: int) -> None:
@@ -190,7 +184,7 @@ class Interpreter:
             InvokeError: a kernel failed (a RuntimeError).
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
         """
-        self._ensure_safe()
+        self._views.ensure_none()
         self._invoke(0)
 
     def _invoke(self, subgraph_index: int) -> None:
@@ -270,29 +264,11 @@ class Interpreter:
 
         While a view is alive, `allocate_tensors`, `invoke` and `resize_tensor_input` refuse to run.
         """
-        return lambda: self._view(tensor_index)
-
-    def _view(self, tensor_index: int) -> NDArray[Any]:
-        data = self._readable(tensor_index, 0).data
-        if data.dtype.hasobject or not data.size:
-            return cast("NDArray[Any]", data.view())
-        # numpy makes views hold the last array of the chain, not each other. This one ends at a memoryview, so that the
-        # view handed out and all its slices hold `flat`, and its life tells whether one of them is left.
-        flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)
-        self._views = [alive for alive in self._views if alive() is not None]
-        self._views.append(weakref.ref(flat))
-        view: NDArray[Any] = flat.reshape(data.shape)
-        return view
+        return lambda: self._views.make(self._readable(tensor_index, 0).data)
 
     def _safe_to_run(self) -> bool:
         """Whether no numpy view of a tensor is alive."""
-        return all(alive() is None for alive in self._views)
-
-    def _ensure_safe(self) -> None:
-        if self._views:
-            if not self._safe_to_run():
-                raise ViewError(_VIEW_ALIVE)
-            self._views.clear()
+        return not self._views.any_alive()
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int] | NDArray[Any], strict: bool = False) -> None:
         """Give an input another shape; call `allocate_tensors` afterwards.
@@ -305,7 +281,7 @@ class Interpreter:
         Raises:
             StateError: the index is wrong or strictness forbids it (a RuntimeError).
         """
-        self._ensure_safe()
+        self._views.ensure_none()
         shape = tuple(int(dim) for dim in np.asarray(tensor_size).reshape(-1))
         if not 0 <= input_index < len(self._subgraphs[0].tensors):
             raise StateError(
@@ -447,7 +423,7 @@ class Interpreter:
         """
         from oplet.runtime.delegation import apply_delegate
 
-        self._ensure_safe()
+        self._views.ensure_none()
         self._ensure_idle()
         self._delegates.append(delegate)
         with np.errstate(all="ignore"):
@@ -457,7 +433,7 @@ class Interpreter:
         """Put the model's own nodes back; call `allocate_tensors` afterwards."""
         from oplet.runtime.delegation import remove_delegates
 
-        self._ensure_safe()
+        self._views.ensure_none()
         self._ensure_idle()
         remove_delegates(self._subgraphs)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError
-from oplet.ops.context import Context, EnsureError
+from oplet.ops.context import Context, EnsureError, Node
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.ops.resolver import OpResolver
     from oplet.runtime.profiler import Profiler
@@ -64,9 +63,9 @@ class Session:
             )
         active.append(subgraph)
 
-    def profiles(self, delegate: Delegate) -> bool:
-        """Whether the profiler is to be told of a delegate's kernels as a whole."""
-        return self.force_delegate_profiling or not delegate.profiles_operators
+    def profiles(self, node: Node) -> bool:
+        """Whether the profiler is to be told of the node as a whole; some delegates' kernels tell of their operators."""
+        return node.delegate is None or self.force_delegate_profiling or not node.delegate.profiles_operators
 
     def check_not_active(self, subgraph: Subgraph) -> None:
         """Refuse a call of a subgraph that is being prepared or run.

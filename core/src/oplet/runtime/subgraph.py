@@ -27,7 +27,7 @@ from oplet.runtime.checks import checked_shape, ensure_temporary
 from oplet.runtime.failures import explained
 from oplet.runtime.folding import Folding
 from oplet.runtime.loading import load_nodes, load_tensors
-from oplet.runtime.profiler import Event
+from oplet.runtime.profiler import Event, Profiler
 from oplet.runtime.segment import Request, Segment, new_array
 from oplet.runtime.session import Session
 from oplet.schema import tables
@@ -94,6 +94,10 @@ class Subgraph(Context):
     @property
     def resources(self) -> dict[Any, Any]:
         return self.session.resources
+
+    def record_operator(self, node: Node, start: float, seconds: float) -> None:
+        if self.session.profiler is not None and not self.session.force_delegate_profiling:
+            self.session.profiler.record(Event(self.index, node.index, node.op_name, node.op_name, start, seconds))
 
     def callee(self, index: int) -> Callee:
         subgraphs = self.session.subgraphs
@@ -309,7 +313,7 @@ class Subgraph(Context):
 
     def _run(self, segment: Segment) -> None:
         if self.session.profiler is not None:
-            self._run_profiled(segment)
+            self._run_profiled(segment, self.session.profiler)
             return
         remaining = iter(segment.thunks)
         try:
@@ -318,8 +322,8 @@ class Subgraph(Context):
         except Exception as error:
             raise self._failure(segment, remaining, error) from error
 
-    def _run_profiled(self, segment: Segment) -> None:
-        profiler, clock = self.session.profiler, time.perf_counter
+    def _run_profiled(self, segment: Segment, profiler: Profiler) -> None:
+        clock = time.perf_counter
         remaining = iter(segment.thunks)
         nodes = iter(segment.nodes)
         try:
@@ -328,13 +332,8 @@ class Subgraph(Context):
                 thunk()
                 seconds = clock() - start
                 node = next(nodes)
-                if node.delegate is not None and not self.session.profiles(node.delegate):
-                    continue  # its kernel reports its operators one by one
-                label = node.op_name
-                if node.registration is not None and node.registration.profiling_string is not None:
-                    label = node.registration.profiling_string(self, node)
-                if profiler is not None:
-                    profiler.record(Event(self.index, node.index, node.op_name, label, start, seconds))
+                if self.session.profiles(node):
+                    profiler.record(Event(self.index, node.index, node.op_name, node.profiling_string(self), start, seconds))
         except Exception as error:
             raise self._failure(segment, remaining, error) from error
 

@@ -1,0 +1,52 @@
+"""Views of tensors' memory in the hands of the program: while one is alive, the memory must not move."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import ViewError
+
+__all__ = ["Views"]
+
+_ALIVE = """There is at least 1 reference to internal data
+      in the interpreter in the form of a numpy array or slice. Be sure to
+      only hold the function returned from tensor() if you are using raw
+      data access."""
+
+
+class Views:
+    """The views of one interpreter."""
+
+    def __init__(self) -> None:
+        self._handed_out: list[weakref.ref[NDArray[Any]]] = []
+
+    def make(self, data: NDArray[Any]) -> NDArray[Any]:
+        """A view of a tensor's array, whose life is watched."""
+        if data.dtype.hasobject or not data.size:
+            return cast("NDArray[Any]", data.view())
+        # numpy makes views hold the last array of the chain, not each other. This one ends at a memoryview, so that the
+        # view handed out and all its slices hold `flat`, and its life tells whether one of them is left.
+        flat: NDArray[Any] = np.frombuffer(data.reshape(-1).view(np.uint8).data, data.dtype)
+        self._handed_out = [alive for alive in self._handed_out if alive() is not None]
+        self._handed_out.append(weakref.ref(flat))
+        view: NDArray[Any] = flat.reshape(data.shape)
+        return view
+
+    def any_alive(self) -> bool:
+        """Whether the program still holds a view, or a slice of one."""
+        return any(alive() is not None for alive in self._handed_out)
+
+    def ensure_none(self) -> None:
+        """Refuse to go on while one is alive.
+
+        Raises:
+            ViewError: one is.
+        """
+        if self._handed_out:
+            if self.any_alive():
+                raise ViewError(_ALIVE)
+            self._handed_out.clear()
