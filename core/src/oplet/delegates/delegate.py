@@ -6,6 +6,7 @@ Contract: tflite/core/c/common.h (TfLiteDelegate) and tflite/delegates/utils/sim
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from enum import Flag
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -287,7 +288,12 @@ class SimpleDelegate(Delegate):
     def _registration(self) -> Registration:
         def init(context: Context, params: DelegateParams) -> DelegateKernel:
             kernel = self.create_kernel(params)
-            kernel.init(context, params)
+            try:
+                kernel.init(context, params)
+            except Exception:
+                with suppress(Exception):  # what went wrong first is what there is to tell
+                    kernel.free(context)
+                raise
             return kernel
 
         return Registration(

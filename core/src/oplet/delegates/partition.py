@@ -65,7 +65,7 @@ def partition_graph(
         nodes: all nodes.
         plan: indices of the nodes to run, in order.
         graph_outputs: the tensors that the caller reads.
-        claimed: indices of the nodes that the delegate wants.
+        claimed: indices of the nodes that the delegate wants; those that are not in the plan any more do not matter.
         greedy: take ready nodes past ones that are not ready; otherwise the order of the plan is kept.
         control_edges: pairs (before, after) of nodes; None means: nodes with side effects keep their order.
         fuse: False for one node a subset.
@@ -75,8 +75,8 @@ def partition_graph(
     """
     known = set(plan)
     for index in claimed:
-        if index not in known:
-            raise DelegateError(f"A delegate claims node {index}, which is not in the execution plan of {len(plan)} nodes.")
+        if not 0 <= index < len(nodes):
+            raise DelegateError(f"A delegate claims node {index} of a graph of {len(nodes)} nodes.")
     if control_edges is None:
         effects = [i for i in plan if nodes[i].side_effects] if greedy else []
         control_edges = itertools.pairwise(effects)

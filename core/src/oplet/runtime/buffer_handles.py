@@ -86,3 +86,4 @@ def free_handles(subgraph: Subgraph, tensors: Iterable[Tensor]) -> None:
     for tensor in tensors:
         free_handle(subgraph, tensor)
         tensor.delegate = None
+        tensor.data_is_stale = False

@@ -7,14 +7,14 @@ tflite/core/interpreter.cc in google-ai-edge/LiteRT.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from oplet.delegates.delegate import Delegate, DelegateFlags, DelegateParams
 from oplet.errors import DelegateApplicationError, DelegateError, OpletError
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
-from oplet.runtime.buffer_handles import free_handles
+from oplet.runtime.buffer_handles import ensure_readable, free_handles
 from oplet.runtime.delegate_context import SubgraphDelegateContext
 from oplet.runtime.subgraph import Subgraph
 
@@ -94,6 +94,17 @@ class Delegation:
         self._undone = False
         self._before: _Before | None = None
 
+    @property
+    def needs_shapes(self) -> bool:
+        """Whether a delegate's kernels count on shapes that the nodes that they replace have set."""
+        wanted = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+        return self._before is not None and any(wanted in delegate.flags for delegate in self.applied)
+
+    @property
+    def original_plan(self) -> list[int]:
+        """The plan as it is without delegates."""
+        return self._subgraph.execution_plan if self._before is None else self._before.plan
+
     def apply(self, delegate: Delegate) -> None:
         """Let a delegate claim nodes.
 
@@ -105,9 +116,9 @@ class Delegation:
         try:
             self._apply(delegate)
         except OpletError as error:
-            self._report(delegate, str(error), (), {})
+            self._report(delegate, str(error), {})
             if was_ready:
-                self._subgraph.allocate()
+                self._allocate_again()
             raise
 
     def undo(self) -> None:
@@ -147,12 +158,23 @@ class Delegation:
                 self.apply(delegate)
 
     def remove(self) -> None:
-        """Put the original nodes back for good."""
+        """Put the original nodes back for good. What could run can run afterwards, unless it takes ops that nobody serves."""
+        subgraph = self._subgraph
+        was_ready = subgraph.ready
         self.undo()
         for delegate in self.applied:
             self.reports[delegate] = self.reports[delegate]._replace(applied=False, error="it was removed", partitions=[])
         self.applied.clear()
         self._undone = False
+        given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
+        try:
+            for tensor in given:  # what the application put into a delegate's buffer is still its value
+                if tensor.has_data:
+                    ensure_readable(subgraph, tensor)
+        finally:
+            free_handles(subgraph, given)
+        if was_ready:
+            self._allocate_again()
 
     def _apply(self, delegate: Delegate) -> None:
         self.redo()
@@ -175,7 +197,10 @@ class Delegation:
                 f"nodes of {subgraph} to others."
             )
         if dynamic and was_immutable:
-            tensor = subgraph.propagate_shapes()
+            try:
+                tensor = subgraph.propagate_shapes()
+            except OpletError as error:
+                self._restore(delegate, error)
             if tensor is not None:
                 self.remove()
                 raise DelegateApplicationError(
@@ -186,7 +211,7 @@ class Delegation:
             self._allocate(delegate)
         subgraph.immutable = was_immutable or not dynamic
         self.applied.append(delegate)
-        self._report(delegate, "", context.kernels, context.unsupported)
+        self._report(delegate, "", context.unsupported)
 
     def _ensure_static(self, delegate: Delegate) -> None:
         subgraph = self._subgraph
@@ -217,15 +242,18 @@ class Delegation:
 
     def _allocate(self, delegate: Delegate) -> None:
         """Have the delegate's kernels prepare now, so that a failure is found while the way back is open."""
-        subgraph = self._subgraph
-        subgraph.invalidate()
-        if all(subgraph.nodes[index].registration is not None for index in subgraph.execution_plan):
-            try:
-                subgraph.allocate()
-            except Exception as error:
-                self._restore(delegate, error)
+        self._subgraph.invalidate()
+        try:
+            self._allocate_again()
+        except Exception as error:
+            self._restore(delegate, error)
 
-    def _restore(self, delegate: Delegate, error: Exception) -> None:
+    def _allocate_again(self) -> None:
+        subgraph = self._subgraph
+        if all(subgraph.nodes[index].registration is not None for index in subgraph.execution_plan):
+            subgraph.allocate()
+
+    def _restore(self, delegate: Delegate, error: Exception) -> NoReturn:
         self.remove()
         raise DelegateError(
             f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {error}"
@@ -236,18 +264,20 @@ class Delegation:
         self.undo()
         self.redo()
 
-    def _report(self, delegate: Delegate, error: str, kernels: Sequence[Node], unsupported: dict[int, str]) -> None:
-        plan = self._before.plan if self._before is not None else self._subgraph.execution_plan
-        partitions = [[node.index for node in self.kernels[kernel.index].nodes] for kernel in kernels]
+    def _report(self, delegate: Delegate, error: str, unsupported: dict[int, str]) -> None:
+        partitions = [] if error else [[n.index for n in p.nodes] for p in self.kernels.values() if p.delegate is delegate]
         self.reports[delegate] = DelegationReport(
-            delegate.name, self._subgraph.index, not error, error, len(plan), partitions, unsupported
+            delegate.name, self._subgraph.index, not error, error, len(self.original_plan), partitions, unsupported
         )  # fmt: skip
 
 
-def apply_delegate(delegate: Delegate, subgraphs: Sequence[Subgraph], *, cluster: bool, fuse: bool) -> None:
+def apply_delegate(
+    delegate: Delegate, subgraphs: Sequence[Subgraph], *, cluster: bool, fuse: bool, only: Collection[int] | None = None
+) -> None:
     """Let a delegate claim nodes of every subgraph.
 
     Args:
+        only: the indices of those subgraphs that it is to be asked about.
         cluster: group nodes greedily, past ones that are not ready.
         fuse: allow more than one node a partition.
 
@@ -257,7 +287,14 @@ def apply_delegate(delegate: Delegate, subgraphs: Sequence[Subgraph], *, cluster
     """
     if not isinstance(delegate, Delegate):
         raise DelegateError(f"Null delegate. experimental_delegates has {delegate!r}, which is no oplet Delegate.")
+    if only is not None and not only:
+        raise DelegateApplicationError("Active subgraph indices must not be empty.")
+    for index in only or ():
+        if not 0 <= index < len(subgraphs):
+            raise DelegateApplicationError(f"Active subgraph index {index} is out of range. The model has {len(subgraphs)} subgraphs.")
     for subgraph in subgraphs:
+        if only is not None and subgraph.index not in only:
+            continue
         if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegation_skippable:
             logger.info("Skipping calling ModifyGraphWithDelegate on Subgraph %d: %s", subgraph.index, subgraph.name)
             continue

@@ -6,7 +6,7 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,6 @@ class Interpreter:
     ) -> None:
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views = Views()
-        self._delegates: list[Delegate] = []
         self._async_subgraphs: dict[int, AsyncSubgraph] = {}
         if (
             not isinstance(experimental_op_resolver_type, Enum)
@@ -201,6 +200,17 @@ class Interpreter:
         """Set all variable tensors to zero."""
         for subgraph in self._subgraphs:
             subgraph.reset_variables()
+
+    def release_non_persistent_memory(self) -> None:
+        """Give back the memory of everything but constants and variables; `allocate_tensors` takes it again.
+
+        Raises:
+            ViewError: a numpy view of a tensor is still alive (a RuntimeError).
+        """
+        self._views.ensure_none()
+        self._ensure_idle()
+        for subgraph in self._subgraphs:
+            subgraph.release()
 
     def close(self) -> None:
         """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected."""
@@ -411,11 +421,15 @@ class Interpreter:
 
     # Delegates -----------------------------------------------------------------------------------------------
 
-    def modify_graph_with_delegate(self, delegate: Delegate) -> None:
+    def modify_graph_with_delegate(self, delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
         """Let a delegate claim nodes of every subgraph, but for those that delegates marked as taken.
 
         With a delegate that knows static shapes only, the tensors are allocated and the graph is immutable afterwards: a
         resize puts the original nodes back, and the next `allocate_tensors` applies the delegates again.
+
+        Args:
+            delegate: the delegate.
+            subgraphs: indices of the subgraphs that it is to be asked about; all of them unless given.
 
         Raises:
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
@@ -425,17 +439,17 @@ class Interpreter:
 
         self._views.ensure_none()
         self._ensure_idle()
-        self._delegates.append(delegate)
         with np.errstate(all="ignore"):
-            apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse)
+            apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse, only=subgraphs)
 
     def remove_all_delegates(self) -> None:
-        """Put the model's own nodes back; call `allocate_tensors` afterwards."""
+        """Put the model's own nodes back. It can run at once if it could before, on the inputs that were set."""
         from oplet.runtime.delegation import remove_delegates
 
         self._views.ensure_none()
         self._ensure_idle()
-        remove_delegates(self._subgraphs)
+        with np.errstate(all="ignore"):
+            remove_delegates(self._subgraphs)
 
     def delegation_reports(self) -> list[DelegationReport]:
         """What became of each delegate on each subgraph: partitions, what it left alone and why, or why it failed."""

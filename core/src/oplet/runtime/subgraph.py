@@ -21,7 +21,7 @@ from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime import memory
-from oplet.runtime.buffer_handles import free_handles, guarded
+from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
 from oplet.runtime.checks import checked_shape, ensure_temporary
 from oplet.runtime.failures import explained
@@ -76,6 +76,7 @@ class Subgraph(Context):
         self.ready = False
         self.generation = 0
         self._preparing = False
+        self._inherited: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
         self._segments: list[Segment] = []
         self._initialized: dict[Node, None] = {}  # in the order of their init
         self._last_use: dict[int, int] = {}
@@ -112,12 +113,17 @@ class Subgraph(Context):
                 tensor.shape = wanted
                 tensor.data = self.new_array(tensor)
                 tensor.resized = True
-        elif tensor.shape != wanted:
+            return
+        if tensor in self._inherited:
+            self._inherited.remove(tensor)
+            tensor.allocation = Allocation.ARENA
+        if tensor.shape != wanted:
             if tensor.allocation is Allocation.CONSTANT:
                 raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
             tensor.shape = wanted
 
     def set_dynamic(self, tensor: Tensor) -> None:
+        self._inherited.discard(tensor)
         tensor.allocation = Allocation.DYNAMIC
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
@@ -248,12 +254,18 @@ class Subgraph(Context):
             self.delegation.redo()
         if self.ready:
             return
+        if self.delegation is not None and self.delegation.needs_shapes:
+            self.propagate_shapes(self.delegation.original_plan)
         self.session.enter(self)
         try:
             self.generation += 1
             self._segments.clear()
             self._find_last_uses()
+            given = [(tensor, tensor.data) for i in self.inputs if (tensor := self._tensors[i]).has_data and not tensor.is_constant]
             self._extend(0)
+            for tensor, value in given:  # an input that keeps its shape keeps its value
+                if tensor.data is not value and tensor.data.shape == value.shape and tensor.dtype == value.dtype:
+                    np.copyto(tensor.data, value)
         finally:
             self.session.leave()
         self.ready = True
@@ -294,7 +306,14 @@ class Subgraph(Context):
 
     def bound(self) -> Thunk:
         """What runs the subgraph; valid for this generation. Without dynamic tensors it is little more than a loop."""
-        return self.invoke if self.is_dynamic else partial(self._run, self._segments[0])
+        run = self.invoke if self.is_dynamic else partial(self._run, self._segments[0])
+        return run if self.delegation is None else partial(self._run_readable, run)
+
+    def _run_readable(self, run: Thunk) -> None:
+        """Run, and have a delegate's buffers copied to the outputs, which the caller reads."""
+        run()
+        for index in self.outputs:
+            ensure_readable(self, self._tensors[index])
 
     def _run_plan(self) -> None:
         segments = self._segments
@@ -360,8 +379,11 @@ class Subgraph(Context):
 
     # Preparing -----------------------------------------------------------------------------------------------
 
-    def propagate_shapes(self) -> Tensor | None:
+    def propagate_shapes(self, plan: Sequence[int] | None = None) -> Tensor | None:
         """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
+
+        Args:
+            plan: the nodes; those that run unless given.
 
         Returns:
             The first tensor whose shape is known only while invoking, which ends the walk; None if there is none.
@@ -374,7 +396,7 @@ class Subgraph(Context):
             self._find_last_uses()
             for tensor in self._variables:
                 self._provide(tensor)
-            for index in self.execution_plan:
+            for index in self.execution_plan if plan is None else plan:
                 node = self.nodes[index]
                 if node.registration is None or self.folding.holds(node):
                     continue  # a custom op that waits for a delegate: the shapes of the file must do
@@ -435,8 +457,12 @@ class Subgraph(Context):
         self._segments.append(segment)
 
     def _prepare(self, node: Node) -> None:
+        self._inherited.clear()
         for tensor in node.outputs:
-            if tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
+            if tensor.is_dynamic and node.delegate is not None:
+                # The replaced node said so, and no more is known until the delegate's kernel says otherwise.
+                self._inherited.add(tensor)
+            elif tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
                 tensor.allocation = Allocation.ARENA
         node.temporaries = []
         registration = node.registration
