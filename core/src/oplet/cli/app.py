@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import oplet
+from oplet.cli.compare import compare
 from oplet.cli.doctor import doctor
 from oplet.cli.inspect import inspect
 from oplet.cli.new_delegate import new_delegate
@@ -46,5 +47,5 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, inspect, versions, rewrite, doctor, plugins, new_op, new_delegate):
+for command in (run, compare, inspect, versions, rewrite, doctor, plugins, new_op, new_delegate):
     app.command()(command)

@@ -1,0 +1,212 @@
+"""`oplet compare`: what a delegate changes in the numbers, and the verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Context, DelegateKernel, DelegateParams, Node, SimpleDelegate, TensorType
+from oplet.plugins.manager import PluginManager
+from oplet.schema.options import AddOptions, CallOnceOptions, VarHandleOptions
+from oplet.testing import Graph, Op, Spec, graph_model
+from oplet.tools.difference import Difference, difference
+
+VECTOR = Spec("float32", [4])
+#: Three partitions of one node: b = tanh(a); d = tanh(relu(b)); f = tanh(relu(d)).
+CHAIN = Graph(
+    dict.fromkeys("abcdef", VECTOR),
+    "a",
+    "f",
+    [Op("TANH", "a", "b"), Op("RELU", "b", "c"), Op("TANH", "c", "d"), Op("RELU", "d", "e"), Op("TANH", "e", "f")],
+)
+
+
+class Shifted(SimpleDelegate):
+    """Runs TANH and ADD, and puts something upon the result of one node. Options: node, by."""
+
+    name = "shifted"
+
+    def is_node_supported(self, context: Any, node: Node) -> bool | str:
+        return node.op_name in ("TANH", "ADD") or "too hard"
+
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        return Kernel(params, int(self.options.get("node", -1)), float(self.options.get("by", 0)))
+
+
+class Kernel(DelegateKernel):
+    def __init__(self, params: DelegateParams, node: int, by: float) -> None:
+        [self.claimed] = params.nodes
+        self.by = by if self.claimed.index == node else 0
+
+    def prepare(self, context: Context, node: Node) -> None:
+        context.resize_tensor(node.outputs[0], self.claimed.inputs[0].shape)
+
+    def invoke(self, context: Context, node: Node) -> None:
+        [out] = node.outputs
+        arrays = [tensor.data for tensor in self.claimed.inputs]
+        out.data[...] = (np.tanh(arrays[0]) if len(arrays) == 1 else arrays[0] + arrays[1]) + out.dtype.type(self.by)
+
+
+class Refusing(SimpleDelegate):
+    name = "refusing"
+
+    def initialize(self, context: Any) -> None:
+        raise RuntimeError("no such device")
+
+
+@pytest.fixture
+def compare(oplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    ours = PluginManager()
+    ours.registry().add("shifted", Shifted)
+    ours.registry().add("refusing", Refusing)
+    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self: ours)
+
+    def run(model: bytes, *arguments: object) -> Any:
+        path = tmp_path / "model.tflite"
+        path.write_bytes(model)
+        return oplet("compare", path, *arguments)
+
+    return run
+
+
+def test_equal_answers_pass(compare):
+    ran = compare(graph_model(CHAIN), "--delegate", "shifted")
+    assert (ran.code, ran.err) == (0, "")
+    assert "runs 3 of 5 nodes in 3 partitions" in ran.out
+    assert "pass at rtol 0.0001" in ran.out
+    assert "a random, seed 0 to 2" in ran.out
+
+
+def test_a_difference_fails_unless_the_tolerance_allows_it(compare):
+    wrong = [graph_model(CHAIN), "--delegate", "shifted:node=4,by=0.25"]
+    ran = compare(*wrong)
+    assert ran.code == 1
+    assert "FAIL at rtol 0.0001, atol 1e-05: f" in ran.out
+    assert compare(*wrong, "--atol", "0.3").code == 0
+
+
+def test_layers_show_where_it_begins(compare):
+    ran = compare(graph_model(CHAIN), "--delegate", "shifted:node=2,by=0.25", "--layers", "--format", "json")
+    assert ran.code == 1
+    result = json.loads(ran.out)
+    assert result["partitions"] == [{"subgraph": 0, "nodes": [node]} for node in (0, 2, 4)]
+    layers = {layer["name"]: layer for layer in result["layers"]}
+    assert [name for name, layer in layers.items() if layer["passed"]] == ["a", "b", "c"]
+    assert [name for name, layer in layers.items() if not layer["passed"]] == ["d", "e", "f"]
+    assert (layers["d"]["written_by"], layers["d"]["read_by"]) == (1, [])
+    assert (layers["e"]["written_by"], layers["e"]["read_by"]) == (-1, [2])
+    assert layers["d"]["max_abs"] == pytest.approx(0.25)
+    table = compare(graph_model(CHAIN), "--delegate", "shifted", "--layers").out
+    assert "partitions: 0: nodes 0; 1: nodes 2; 2: nodes 4" in table
+
+
+def test_inputs_come_from_files_too(compare, tmp_path):
+    np.save(tmp_path / "a.npy", np.array([np.nan, np.inf, 1, 2], np.float32))
+    ran = compare(graph_model(CHAIN), "--delegate", "shifted", "-i", tmp_path / "a.npy", "--runs", 1, "--format", "json")
+    assert ran.code == 0
+    result = json.loads(ran.out)
+    assert result["inputs"] == {"a": str(tmp_path / "a.npy")}
+    [f] = result["outputs"]
+    assert (f["values"], f["nonfinite"], f["nonfinite_differing"]) == (4, 1, 0)
+
+
+def test_integers_are_counted_in_steps(compare):
+    numbers = Spec("int32", [3])
+    model = graph_model(Graph(dict.fromkeys("xyz", numbers), "x y", "z", [Op("ADD", "x y", "z", AddOptions())]))
+    arguments = [model, "--delegate", "shifted:node=0,by=2", "--runs", 2]
+    ran = compare(*arguments)
+    assert ran.code == 1
+    assert "2 steps" in ran.out
+    assert "6 of 6" in ran.out
+    assert compare(*arguments, "--atol", 2).code == 0
+
+
+def test_a_delegate_that_claims_nothing_is_said_so(compare):
+    ran = compare(graph_model(Graph({"a": VECTOR, "b": VECTOR}, "a", "b", [Op("RELU", "a", "b")])), "--delegate", "shifted")
+    assert ran.code == 0
+    assert "claims none of the model's nodes (1): the model was compared with itself" in ran.out
+
+
+def test_variables_are_compared_over_successive_runs(compare):
+    """sum += x: an error of one run is there twice after two."""
+    tensors = {
+        "handle": Spec(TensorType.RESOURCE, [1]),
+        "zero": np.zeros(4, np.float32),
+        "x": VECTOR,
+        "old": VECTOR,
+        "new": VECTOR,
+    }
+    handle = Op("VAR_HANDLE", "", "handle", VarHandleOptions(shared_name="sum"))
+    call_once = Op("CALL_ONCE", "", "", CallOnceOptions(init_subgraph_index=1))
+    add = Op("ADD", "x old", "new", AddOptions())
+    ops = [call_once, handle, Op("READ_VARIABLE", "handle", "old"), add, Op("ASSIGN_VARIABLE", "handle new")]
+    model = graph_model(Graph(tensors, "x", "new", ops), Graph(tensors, "", "", [handle, Op("ASSIGN_VARIABLE", "handle zero")]))
+    worst = []
+    for runs in (1, 2, 3):
+        ran = compare(model, "--delegate", "shifted:node=3,by=1", "--runs", runs, "--format", "json", "--layers")
+        assert ran.code == 1, ran.err
+        worst.append(json.loads(ran.out)["outputs"][0]["max_abs"])
+    assert worst == pytest.approx([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "Missing option '--delegate'"),
+        (["--delegate", "shifted", "--rtol", "-1"], 2, "--rtol"),
+        (["--delegate", "shifted", "--format", "xml"], 2, "--format"),
+        (["--delegate", "shifted", "--runs", "0"], 2, "--runs"),
+        (["--delegate", "nobody"], 1, "no installed package brings"),
+        (["--delegate", "refusing"], 1, "no such device"),
+        (["--delegate", "shifted", "-i", "absent.npy"], 1, "absent.npy"),
+    ],
+)
+def test_wrong_usage_and_failures(compare, arguments, code, said):
+    ran = compare(graph_model(CHAIN), *arguments)
+    assert ran.code == code
+    assert said in ran.err
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "expected"),
+    [
+        ([1.0, 2], [1.0, 2], Difference(True, "", 2)),
+        ([1.0, 2.5], [1, 2.0], Difference(False, "", 2, 1, 0.5, 0.25, 0.25)),
+        ([0.5], [0.0], Difference(False, "", 1, 1, 0.5, 0.5, 0)),
+        ([NAN, INF, -INF], [NAN, INF, -INF], Difference(True, "", 3, nonfinite=3)),
+        ([NAN, INF, 1], [1, -INF, NAN], Difference(False, "", 3, 3, nonfinite=3, nonfinite_differing=3)),
+        ([], [], Difference()),
+    ],
+)
+def test_difference_of_floats(got, wanted, expected):
+    assert difference(np.array(got, np.float64), np.array(wanted, np.float64), 1e-4, 1e-4) == expected
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
+def test_steps_of_integers_are_exact_and_do_not_wrap_around(dtype):
+    limits = np.iinfo(dtype)
+    found = difference(np.array([limits.max, 5], dtype), np.array([limits.min, 5], dtype), 0, 0)
+    assert (found.max_abs, found.differing, found.passed) == (int(limits.max) - int(limits.min), 1, False)
+
+
+def test_other_types():
+    half = np.array([1, 2], np.float16)
+    assert difference(half, half.astype(np.float32), 0, 0).why == "the type is float16, not float32"
+    assert difference(half, half[:1], 0, 0).why == "the shape is [2], not [1]"
+    assert difference(half * 1j, half * 1j, 0, 0).passed
+    assert difference(np.array([True, False]), np.array([True, True]), 1, 1).differing == 1
+    text, other = np.array([b"a", b"b"], object), np.array([b"a", b"c"], object)
+    assert (difference(text, text, 0, 0).passed, difference(text, other, 1, 1).passed) == (True, False)
+    assert difference(np.float32(1), np.float32(1), 0, 0).values == 1
+
+
+def test_the_runs_add_up():
+    one, two = difference(np.array([1.0, 2]), np.array([1.0, 1]), 0, 1), difference(np.array([4.0]), np.array([1.0]), 0, 1)
+    assert one + two == Difference(False, "", 3, 2, 3.0, pytest.approx(4 / 3), 3.0)
