@@ -90,7 +90,7 @@ def partition_graph(
 
     made_in: dict[int, int] = {tensor: _NOT_READY for i in plan for tensor in nodes[i].outputs}
     wanted = set(claimed)
-    left = list(plan)
+    left = dict.fromkeys(plan)
     subsets: list[NodeSubset] = []
 
     def ready(index: int) -> bool:
@@ -105,14 +105,14 @@ def partition_graph(
         closed = growing = False
         while not closed:
             growing = False
-            remaining: list[int] = []
-            for place, index in enumerate(left):
-                fits = kind is None or (index in wanted) == kind
-                if closed or not fits or not ready(index):
-                    if not greedy and taken:
+            for index in tuple(left) if greedy else plan:
+                fits = index in left and kind in (None, index in wanted) and ready(index)
+                if not fits:
+                    if growing and not greedy:
                         closed = True  # the order of the plan is kept: nothing behind the first that does not fit
-                    remaining.append(index)
+                        break
                     continue
+                del left[index]
                 kind = index in wanted
                 taken.append(index)
                 growing = True
@@ -128,13 +128,11 @@ def partition_graph(
                     waiting[after] -= 1
                 if not fuse:
                     closed = True
-                    remaining.extend(left[place + 1 :])
                     break
-            left = remaining
             if not growing:
                 break
         if not taken:
-            raise DelegateError(f"The graph has a cycle: nodes {left[:8]} wait for each other.")
+            raise DelegateError(f"The graph has a cycle: nodes {list(left)[:8]} wait for each other.")
         subsets.append(NodeSubset(bool(kind), taken, sorted(inputs), []))
     for tensor in graph_outputs:
         origin = made_in.get(tensor, _ALWAYS_READY)
