@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Format, ModelFile, NeededDelegates, PluginSwitches, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -21,20 +20,10 @@ _LONGEST_NAME = 50
 _COLUMNS = ["", "name", "type", "shape", "max error#", "mean error#", "max relative#", "differing#", "NaN, inf"]
 
 
-class Format(str, Enum):
-    """How to print."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 def compare(
     context: typer.Context,
     model: ModelFile,
-    delegate: Annotated[
-        list[str],
-        typer.Option(metavar="NAME[:key=value,...]", help="The delegate to compare. May be given several times."),
-    ],
+    delegate: NeededDelegates,
     inputs: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,7 +60,7 @@ def compare(
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
     from oplet.tools.compare import compare_delegate
-    from oplet.tools.run import delegate_named
+    from oplet.tools.delegates import delegate_named
 
     plugins = settings.plugins()
     result = compare_delegate(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Delegates, ModelFile, PluginSwitches, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -52,12 +52,7 @@ def run(
         str | None,
         typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
     ] = None,
-    delegate: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:key=value,...]", help="Let a delegate claim nodes. May be given several times.", show_default=False
-        ),
-    ] = None,
+    delegate: Delegates = None,
     num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
     p: PluginSwitches = None,
@@ -66,8 +61,9 @@ def run(
     """Run a model once, on files or on random values."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer
+    from oplet.tools.delegates import delegate_named
     from oplet.tools.outputs import check_suffix, read_labels, save_outputs
-    from oplet.tools.run import delegate_named, run_model
+    from oplet.tools.run import run_model
 
     if output is not None:
         check_suffix(output)

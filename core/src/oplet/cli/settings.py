@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Debug", "Json", "ModelFile", "PluginSwitches", "Settings", "settings_of"]
+__all__ = ["Debug", "Delegates", "Format", "Json", "ModelFile", "NeededDelegates", "PluginSwitches", "Settings", "settings_of"]
 
 PluginSwitches = Annotated[
     list[str] | None,
@@ -20,6 +21,22 @@ PluginSwitches = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
+_DELEGATE = typer.Option(
+    "--delegate",
+    metavar="NAME[:key=value,...]",
+    help="Let a delegate claim nodes. May be given several times. Where two packages bring the name: PACKAGE:NAME. "
+    "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'.",
+    show_default=False,
+)
+Delegates = Annotated[list[str] | None, _DELEGATE]
+NeededDelegates = Annotated[list[str], _DELEGATE]
+
+
+class Format(str, Enum):
+    """How to print."""
+
+    TABLE = "table"
+    JSON = "json"
 
 
 @dataclass

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from oplet.errors import DelegateError
 from oplet.runtime.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.inputs import load_inputs
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["RunResult", "Value", "delegate_named", "run_model"]
+__all__ = ["RunResult", "Value", "run_model"]
 
 
 @dataclass(frozen=True)
@@ -98,27 +97,6 @@ def run_model(
         outputs=[Value(name, array, after[name]) for name, array in outputs.items()],
         providers=_providers(interpreter),
     )
-
-
-def delegate_named(text: str, plugins: PluginManager) -> Delegate:
-    """The delegate that a command line asks for.
-
-    Args:
-        text: "NAME" or "NAME:key=value,key=value".
-        plugins: where it comes from.
-
-    Raises:
-        DelegateError: nobody brings it, it refuses its options, or an option has no value.
-    """
-    name, colon, rest = text.partition("=")
-    name, _, key = name.rpartition(":") if colon else (name, "", "")
-    options = {}
-    for option in (key + colon + rest).split(",") if colon else ():
-        key, equals, value = option.partition("=")
-        if not name or not key or not equals:
-            raise DelegateError(f"'{text}' is not of the form NAME[:key=value,...]; '{option}' is no option.")
-        options[key] = value
-    return plugins.registry().find(name).create(options)
 
 
 def _providers(interpreter: Interpreter) -> dict[str, int]:
