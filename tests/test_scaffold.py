@@ -41,7 +41,8 @@ def test_a_new_package_passes_its_own_tests(oplet, tmp_path, monkeypatch, comman
     for text in said:
         assert text in (package / "pyproject.toml").read_text()
     site = fake_distribution(package / "src", names.distribution, "0.1.0", {names.plugin: names.module})
-    environment = {**os.environ, "PYTHONPATH": str(site)}
+    path = [str(site), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(tests, cwd=package, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]

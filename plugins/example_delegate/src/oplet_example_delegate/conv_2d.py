@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oplet import Node
 from oplet.schema.enums import ActivationFunctionType, Padding
@@ -26,13 +28,19 @@ def refuses(node: Node) -> str:
     data, weights, bias = node.inputs
     if data.ndim != 4 or weights.ndim != 4 or not weights.is_constant or not bias.is_constant:
         return "it wants a 4-D input, and a constant 4-D filter and bias"
-    if weights.type is not data.type or weights.shape[3] != data.shape[3] or bias.shape != weights.shape[:1]:
+    if weights.type is not data.type or bias.type is not data.type:
+        return f"its filter is {weights.type.name} and its bias {bias.type.name}, not FLOAT32"
+    if weights.shape[3] != data.shape[3] or bias.shape != weights.shape[:1]:
         return f"its filter {list(weights.shape)} or bias {list(bias.shape)} does not fit the input {list(data.shape)}"
     if options.stride_h < 1 or options.stride_w < 1:
         return f"its strides are {options.stride_h} and {options.stride_w}"
+    if options.dilation_h_factor != 1 or options.dilation_w_factor != 1:
+        return f"it does not dilate, here by {options.dilation_h_factor} and {options.dilation_w_factor}"
+    if options.padding not in (Padding.SAME, Padding.VALID):
+        return f"it has no padding {options.padding!r}"
     if options.fused_activation_function not in _LIMITS:
         return f"it has no activation {options.fused_activation_function!r}"
-    return "" if min(output_shape(node)) > 0 else "its filter is larger than its input"
+    return "" if min(output_shape(node)) > 0 else f"nothing comes out: the shape would be {list(output_shape(node))}"
 
 
 def output_shape(node: Node) -> tuple[int, ...]:
@@ -46,10 +54,10 @@ def output_shape(node: Node) -> tuple[int, ...]:
     return data[0], rows, columns, weights[0]
 
 
-def bind(node: Node) -> Callable[[], None]:
-    """The function that computes the output from the input's present values."""
+def bind(node: Node, data: NDArray[Any], out: NDArray[Any]) -> Callable[[], None]:
+    """The function that computes `out` from the present values of `data`."""
     options = node.options(Conv2DOptions)
-    data, weights, bias, out = (tensor.data for tensor in (*node.inputs, node.outputs[0]))
+    weights, bias = node.inputs[1].data, node.inputs[2].data
     stride_h, stride_w = options.stride_h, options.stride_w
     _, rows, columns, _ = out.shape
     _, height, width, _ = weights.shape

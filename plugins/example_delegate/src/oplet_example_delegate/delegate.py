@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from oplet import (
     AsyncKernel,
     BuiltinOperator,
     Context,
+    DelegateContext,
+    DelegateFlags,
     DelegateKernel,
     DelegateParams,
     Node,
@@ -15,13 +18,13 @@ from oplet import (
     TensorType,
     ThreadedAsyncKernel,
 )
-from oplet.delegates.delegate import DelegateContext
 from oplet_example_delegate import conv_2d, mean
 
 #: The highest version of each operator whose features the code here knows: what a later one adds, it would ignore.
 MAX_VERSIONS = {BuiltinOperator.CONV_2D: 1, BuiltinOperator.MEAN: 1}
 
 _COMPUTE = {BuiltinOperator.CONV_2D: conv_2d, BuiltinOperator.MEAN: mean}
+_OPTIONS = ("min_nodes", "max_partitions")
 
 
 class MyDelegate(SimpleDelegate):
@@ -31,9 +34,14 @@ class MyDelegate(SimpleDelegate):
     """
 
     name = "MyDelegate"
+    #: Shapes must be known before anything runs; a resize undoes the delegate and asks it again.
+    flags = DelegateFlags.NONE
 
-    def __init__(self, options: dict[str, str] | None = None) -> None:
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
+        for key, value in self.options.items():
+            if key not in _OPTIONS or not value.isdecimal():
+                raise ValueError(f"'{key}={value}' is none of its options: {', '.join(_OPTIONS)}, each with a number.")
         self.min_nodes_per_partition = int(self.options.get("min_nodes", 0))
         self.max_delegated_partitions = int(self.options.get("max_partitions", 0))
 
@@ -43,32 +51,34 @@ class MyDelegate(SimpleDelegate):
             return f"{node.op_name} is none of its operators"
         if node.version > newest:
             return f"{node.op_name} is of version {node.version}, it knows up to {newest}"
-        if any(tensor.type is not TensorType.FLOAT32 for tensor in (node.inputs[0], *node.outputs)):
-            return f"it works on FLOAT32, not {node.inputs[0].type.name}"
+        for tensor in (node.inputs[0], *node.outputs):
+            if tensor.type is not TensorType.FLOAT32:
+                return f"it works on FLOAT32, not {tensor.type.name}"
         return _COMPUTE[node.op].refuses(node) or True
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-        return MyKernel(params)
+        return MyKernel()
 
 
 class MyKernel(DelegateKernel):
     """Runs the nodes of one partition, one after the other."""
 
-    def __init__(self, params: DelegateParams) -> None:
+    def init(self, context: Context, params: DelegateParams) -> None:
         self.nodes = params.nodes
-        outside = {tensor.index for tensor in params.output_tensors}
-        self.inner = [t for node in params.nodes for t in node.outputs if t.index not in outside]
+        made = [node.outputs[0] for node in params.nodes]
+        self.inner = [tensor for tensor in made if tensor not in params.output_tensors]
 
     def prepare(self, context: Context, node: Node) -> None:
         for claimed in self.nodes:
             context.resize_tensor(claimed.outputs[0], _COMPUTE[claimed.op].output_shape(claimed))
-        self.scratch = [context.add_temporary(node, tensor.shape) for tensor in self.inner]
+        # The runtime gives memory to what crosses the partition's border; values inside are the kernel's own.
+        self.scratch = {tensor: context.add_temporary(node, tensor.shape) for tensor in self.inner}
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
-        # The runtime gives memory to what crosses the partition's border; values inside live in temporaries.
-        for tensor, scratch in zip(self.inner, self.scratch):
-            tensor.data = scratch.data
-        steps = [_COMPUTE[claimed.op].bind(claimed) for claimed in self.nodes]
+        steps = []
+        for claimed in self.nodes:
+            data, out = (self.scratch.get(tensor, tensor).data for tensor in (claimed.inputs[0], claimed.outputs[0]))
+            steps.append(_COMPUTE[claimed.op].bind(claimed, data, out))
 
         def run() -> None:
             for step in steps:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oplet import Node
 from oplet.schema.options import ReducerOptions
@@ -12,11 +14,13 @@ from oplet.schema.options import ReducerOptions
 
 def refuses(node: Node) -> str:
     """Why the node cannot be run here; "" if it can."""
-    if len(node.inputs) != 2 or not node.inputs[1].is_constant:
+    if len(node.inputs) != 2 or not node.has_input(1) or not node.inputs[1].is_constant:
         return "its axes are not constant"
-    rank = node.inputs[0].ndim
+    data = node.inputs[0]
     axes = node.inputs[1].data.ravel().tolist()
-    return "" if all(-rank <= axis < rank for axis in axes) else f"its axes {axes} are not those of {rank} dimensions"
+    if not all(-data.ndim <= axis < data.ndim for axis in axes):
+        return f"its axes {axes} are not those of {data.ndim} dimensions"
+    return "" if data.size else f"there is no mean of nothing: the shape is {list(data.shape)}"
 
 
 def _axes(node: Node) -> tuple[int, ...]:
@@ -31,10 +35,9 @@ def output_shape(node: Node) -> tuple[int, ...]:
     return tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
 
 
-def bind(node: Node) -> Callable[[], None]:
-    """The function that computes the output from the input's present values."""
-    data, out, axes = node.inputs[0].data, node.outputs[0].data, _axes(node)
-    keep = node.options(ReducerOptions).keep_dims
+def bind(node: Node, data: NDArray[Any], out: NDArray[Any]) -> Callable[[], None]:
+    """The function that computes `out` from the present values of `data`."""
+    axes, keep = _axes(node), node.options(ReducerOptions).keep_dims
 
     def run() -> None:
         np.mean(data, axis=axes, keepdims=keep, out=out)
