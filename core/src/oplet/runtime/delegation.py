@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from oplet.delegates.delegate import Delegate, DelegateFlags, DelegateParams
@@ -112,13 +113,11 @@ class Delegation:
             DelegateApplicationError: it does not fit the graph or the delegates before it; the graph is usable.
             DelegateError: it failed; no delegate is in force any more on this subgraph, and the graph is as it was.
         """
-        was_ready = self._subgraph.ready
         try:
             self._apply(delegate)
         except OpletError as error:
             self._report(delegate, str(error), {})
-            if was_ready:
-                self._allocate_again()
+            self._settle()
             raise
 
     def undo(self) -> None:
@@ -158,9 +157,8 @@ class Delegation:
                 self.apply(delegate)
 
     def remove(self) -> None:
-        """Put the original nodes back for good. What could run can run afterwards, unless it takes ops that nobody serves."""
+        """Put the original nodes back for good, ready to run, unless it takes ops that nobody serves."""
         subgraph = self._subgraph
-        was_ready = subgraph.ready
         self.undo()
         for delegate in self.applied:
             self.reports[delegate] = self.reports[delegate]._replace(applied=False, error="it was removed", partitions=[])
@@ -173,8 +171,7 @@ class Delegation:
                     ensure_readable(subgraph, tensor)
         finally:
             free_handles(subgraph, given)
-        if was_ready:
-            self._allocate_again()
+        self._settle()
 
     def _apply(self, delegate: Delegate) -> None:
         self.redo()
@@ -244,11 +241,16 @@ class Delegation:
         """Have the delegate's kernels prepare now, so that a failure is found while the way back is open."""
         self._subgraph.invalidate()
         try:
-            self._allocate_again()
+            self._allocate_resolved()
         except Exception as error:
             self._restore(delegate, error)
 
-    def _allocate_again(self) -> None:
+    def _settle(self) -> None:
+        """Leave a graph that can run; where it cannot, the application's `allocate_tensors` says why."""
+        with suppress(OpletError):
+            self._allocate_resolved()
+
+    def _allocate_resolved(self) -> None:
         subgraph = self._subgraph
         if all(subgraph.nodes[index].registration is not None for index in subgraph.execution_plan):
             subgraph.allocate()
@@ -291,7 +293,9 @@ def apply_delegate(
         raise DelegateApplicationError("Active subgraph indices must not be empty.")
     for index in only or ():
         if not 0 <= index < len(subgraphs):
-            raise DelegateApplicationError(f"Active subgraph index {index} is out of range. The model has {len(subgraphs)} subgraphs.")
+            raise DelegateApplicationError(
+                f"Active subgraph index {index} is out of range. The model has {len(subgraphs)} subgraphs."
+            )
     for subgraph in subgraphs:
         if only is not None and subgraph.index not in only:
             continue
@@ -314,7 +318,7 @@ def apply_delegate(
 
 
 def remove_delegates(subgraphs: Sequence[Subgraph]) -> None:
-    """Put every subgraph's original nodes back."""
-    for subgraph in subgraphs:
+    """Put every subgraph's original nodes back, callers after what they call."""
+    for subgraph in reversed(subgraphs):
         if subgraph.delegation is not None:
             subgraph.delegation.remove()

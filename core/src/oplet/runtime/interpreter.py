@@ -68,6 +68,8 @@ class Interpreter:
         plugins: the plugins to use: a PluginManager, or names of distributions or plugins; all installed ones by default.
         prefer: which package wins where two claim one op: names, best first, or a mapping from op to name.
         profiler: takes an event per node run.
+        release_dynamic_tensors: give back, at the end of each `invoke`, the memory of intermediate tensors whose shapes
+            are known only while invoking (LiteRT's SetEnsureDynamicTensorsAreReleased).
 
     Raises:
         ModelError: the file cannot be read or is not a valid model (a ValueError).
@@ -103,6 +105,7 @@ class Interpreter:
         plugins: PluginManager | Sequence[str] | None = None,
         prefer: Sequence[str] | Mapping[str, str] | None = None,
         profiler: Profiler | None = None,
+        release_dynamic_tensors: bool = False,
     ) -> None:
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views = Views()
@@ -133,6 +136,7 @@ class Interpreter:
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
         )
+        self._session.release_dynamic_tensors = release_dynamic_tensors
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
         self._load_subgraphs()
         self._model.release_pages()
@@ -443,7 +447,7 @@ class Interpreter:
             apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse, only=subgraphs)
 
     def remove_all_delegates(self) -> None:
-        """Put the model's own nodes back. It can run at once if it could before, on the inputs that were set."""
+        """Put the model's own nodes back, ready to run on the inputs that were set."""
         from oplet.runtime.delegation import remove_delegates
 
         self._views.ensure_none()

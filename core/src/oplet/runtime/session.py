@@ -30,6 +30,7 @@ class Session:
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: takes an event per node run, or None.
         force_delegate_profiling: tell it of delegates' kernels as a whole, also where they report operator by operator.
+        release_dynamic_tensors: whether tensors with shapes of one invoke give back their memory at its end.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         max_while_iterations: how often a loop may go round before it is taken for endless.
     """
@@ -44,6 +45,7 @@ class Session:
         self.preserve_all_tensors = preserve_all_tensors
         self.profiler = profiler
         self.force_delegate_profiling = False
+        self.release_dynamic_tensors = False
         self.resources: dict[Any, Any] = {}
         self.max_while_iterations = Context.max_while_iterations
         self._active: list[Subgraph] = []

@@ -261,7 +261,9 @@ class Subgraph(Context):
             self.generation += 1
             self._segments.clear()
             self._find_last_uses()
-            given = [(tensor, tensor.data) for i in self.inputs if (tensor := self._tensors[i]).has_data and not tensor.is_constant]
+            given = [
+                (tensor, tensor.data) for i in self.inputs if (tensor := self._tensors[i]).has_data and not tensor.is_constant
+            ]
             self._extend(0)
             for tensor, value in given:  # an input that keeps its shape keeps its value
                 if tensor.data is not value and tensor.data.shape == value.shape and tensor.dtype == value.dtype:
@@ -329,6 +331,17 @@ class Subgraph(Context):
                 self._extend(segment.end)
                 for tensor in segment.dynamic:
                     tensor.resized = False
+        if self.session.release_dynamic_tensors:
+            self._release_dynamic()
+
+    def _release_dynamic(self) -> None:
+        """Drop the intermediate tensors with shapes of this invoke, and what was bound to their memory."""
+        bound = [tensor for segment in self._segments for tensor in segment.dynamic]
+        bound += [place.tensor for segment in self._segments[1:] for place in segment.placed]
+        for tensor in bound:
+            if tensor.index not in self.outputs:
+                tensor.data = None
+        del self._segments[1:]
 
     def _run(self, segment: Segment) -> None:
         if self.session.profiler is not None:
