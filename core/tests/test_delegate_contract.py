@@ -19,7 +19,7 @@ from oplet import (
     Registration,
     SimpleDelegate,
 )
-from oplet.testing import DelegateContract, Spec, one_op_model
+from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model
 
 VECTOR = Spec("float32", [4])
 CHECKS = sorted(name for name in dir(DelegateContract) if name.startswith("test_"))
@@ -54,12 +54,19 @@ class Good(SimpleDelegate):
         return Kernel()
 
 
+#: Two nodes to claim and one between them to leave alone.
+MODEL = graph_model(
+    Graph(dict.fromkeys("abcd", VECTOR), "a", "d", [Op("Double", "a", "b"), Op("Other", "b", "c"), Op("Double", "c", "d")])
+)
+
+
 def contract_of(delegate: Callable[..., Delegate]) -> DelegateContract:
     resolver = MutableOpResolver()
     resolver.add_custom("Double", Registration(prepare=same_shape, invoke=double))
+    resolver.add_custom("Other", Registration(prepare=same_shape, invoke=double))
     about = {
         "delegate": delegate,
-        "model": one_op_model("Double", [VECTOR], [VECTOR]),
+        "model": MODEL,
         "inputs": [np.array([1, -2, 3, 0.5], np.float32)],
         "op_resolver": resolver,
         "plugins": [],
@@ -114,13 +121,68 @@ class KeepsTheFirstSize(Good):
         return First()
 
 
+class ClosesItsDevice(Good):
+    """The kernels close what belongs to the delegate."""
+
+    is_open = True
+
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        delegate = self
+
+        class Closing(Kernel):
+            def init(self, context: Context, params: DelegateParams) -> None:
+                if not delegate.is_open:
+                    raise ValueError("the device is closed")
+
+            def free(self, context: Context) -> None:
+                delegate.is_open = False
+
+        return Closing()
+
+
+class ClaimsEachNodeOnce(Good):
+    def __init__(self, options: Any = None) -> None:
+        super().__init__(options)
+        self.seen: set[int] = set()
+
+    def is_node_supported(self, context: Any, node: Node) -> bool | str:
+        if node.index in self.seen:
+            return "it had that one"
+        self.seen.add(node.index)
+        return super().is_node_supported(context, node)
+
+
+class SaysNothing(Good):
+    def is_node_supported(self, context: Any, node: Node) -> bool | str:
+        return node.op_name == "Double"
+
+
+class WorksInPlace(Good):
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        class InPlace(Kernel):
+            def bind(self, context: Context, node: Node) -> Callable[[], None]:
+                x, y = node.inputs[0].data, node.outputs[0].data
+
+                def run() -> None:
+                    np.multiply(x, 2, out=x)
+                    np.copyto(y, x)
+
+                return run
+
+        return InPlace()
+
+
 @pytest.mark.parametrize(
     ("broken", "check", "words"),
     [
-        (ClaimsNothing, "test_it_claims_a_node_of_the_model", "leaves every node of the model alone: Double"),
+        (ClaimsNothing, "test_it_claims_a_node_of_the_model", "leaves every node of the model alone: Double, Other, Double"),
         (Trebles, "test_the_answers_are_those_without_it", "answers otherwise than the kernels"),
         (ChangesNodes, "test_a_failure_leaves_the_graph_as_it_was", "are not what they were"),
         (HidesFailure, "test_a_failure_leaves_the_graph_as_it_was", "hides that claiming"),
+        (ClosesItsDevice, "test_every_kernel_is_freed_once", "after resizes, it fails in another place too: .*device is closed"),
+        (ClaimsEachNodeOnce, "test_after_a_resize_it_claims_what_it_claimed", r"it claims the nodes \[\[\]\], before it was"),
+        (SaysNothing, "test_it_says_why_it_leaves_a_node_alone", r"leaves node 1 \(Other\) alone: 'not supported'"),
+        (WorksInPlace, "test_it_writes_its_own_tensors_only", "it changed .*'[ac]'"),
         (KeepsTheFirstSize, "test_a_resized_graph_answers_as_a_fresh_one_of_that_size", "after a resize to another size"),
     ],
 )

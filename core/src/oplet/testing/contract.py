@@ -163,7 +163,7 @@ class Contract:
             before = [array.copy() for array in stale]
             got = run(interpreter, others)
             for array, value in zip(stale, before):
-                check(_identical(array, value), "it writes into a buffer that it was given before a resize")
+                check(identical(array, value), "it writes into a buffer that it was given before a resize")
             if not self.stateful:
                 self.same(got, self.fresh(others), "it reads a buffer that it was given before a resize")
 
@@ -197,7 +197,7 @@ class Contract:
         with self.opened() as interpreter:
             run(interpreter, self.inputs)
             for detail, fed in zip(interpreter.get_input_details(), self.inputs):
-                kept = _identical(interpreter.get_tensor(detail["index"]), fed)
+                kept = identical(interpreter.get_tensor(detail["index"]), fed)
                 check(kept, f"the run changed the input '{detail['name']}', which other nodes read")
 
     def test_constants_are_not_written(self) -> None:
@@ -212,7 +212,7 @@ class Contract:
             interpreter.invoke()
             got = _answers(interpreter)
             for tensor, array, value in zip(held, arrays, before):
-                check(_identical(array, value), f"it wrote into the constant {tensor}")
+                check(identical(array, value), f"it wrote into the constant {tensor}")
                 check(not array.flags.writeable, f"it made the constant {tensor} writeable")
             if constants:
                 self.same(got, wanted, "with constants in place of inputs")
@@ -359,7 +359,8 @@ def _make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
     return True
 
 
-def _identical(one: NDArray[Any], other: NDArray[Any]) -> bool:
+def identical(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays are the same, bit for bit."""
     if one.dtype.hasobject:
         return bool(np.array_equal(one, other))
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()

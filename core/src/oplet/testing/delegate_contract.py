@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from oplet.delegates.delegate import Delegate, DelegateContext
 from oplet.delegates.partition import NodeSubset
-from oplet.errors import DelegateError
-from oplet.ops.context import Node
-from oplet.ops.registration import Registration
+from oplet.errors import DelegateError, OpletError
+from oplet.ops.context import Context, Node
+from oplet.ops.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
 from oplet.runtime.delegation import load_delegate
 from oplet.runtime.interpreter import Interpreter
-from oplet.testing.contract import Contract, check, plan, run
-from oplet.testing.watching import ASKED_FOR, Fault
+from oplet.testing.contract import Contract, check, graph, identical, plan, run
+from oplet.testing.watching import ASKED_FOR, Fault, Watch
 
 __all__ = ["DelegateContract"]
 
@@ -74,7 +75,7 @@ class DelegateContract(Contract):
                 wanted = run(interpreter, self.inputs)
                 before = _described(interpreter)
                 try:
-                    interpreter.modify_graph_with_delegate(_Failing(self.make_delegate(), trouble))
+                    interpreter.modify_graph_with_delegate(_between(self.make_delegate(), Watch(), trouble))
                 except DelegateError:
                     pass
                 else:
@@ -82,24 +83,79 @@ class DelegateContract(Contract):
                 check(_described(interpreter) == before, "after it failed to apply, the nodes or tensors are not what they were")
                 self.same(run(interpreter, self.inputs), wanted, "after it failed to apply, the graph answers otherwise")
 
+    def test_every_kernel_is_freed_once(self) -> None:
+        for trouble in ("", "resize", "remove", "claim", "prepare", "invoke", "free"):
+            watch = Watch(trouble)
+            delegate = _between(self.make_delegate(), watch, "after" if trouble == "claim" else "")
+            try:
+                with self.opened(experimental_delegates=[delegate]) as interpreter:
+                    run(interpreter, self.inputs)
+                    if trouble == "resize":
+                        run(interpreter, self._resized() or self.inputs)
+                        run(interpreter, self.inputs)
+                    elif trouble == "remove":
+                        interpreter.remove_all_delegates()
+                        interpreter.modify_graph_with_delegate(delegate)
+                        run(interpreter, self.inputs)
+            except OpletError as error:
+                check(ASKED_FOR in str(error), f"{_when(trouble)}, it fails in another place too: {error}")
+            gc.collect()  # an interpreter whose constructor failed
+            check(not watch.strays, f"{_when(trouble)}, free was called with what no init had returned")
+            check(
+                watch.inits == watch.frees and not watch.live,
+                f"{_when(trouble)}, there were {watch.inits} calls of init and {watch.frees} of free",
+            )
 
-class _Failing(Delegate):
-    """A delegate whose claim of nodes fails, before or after it was carried out."""
+    def test_after_a_resize_it_claims_what_it_claimed(self) -> None:
+        if not self._resized():
+            return
+        with self.opened() as interpreter:
+            run(interpreter, self.inputs)
+            first = [report.partitions for report in interpreter.delegation_reports()]
+            run(interpreter, self._resized())
+            run(interpreter, self.inputs)
+            again = [report.partitions for report in interpreter.delegation_reports()]
+            check(again == first, f"resized and back, it claims the nodes {again}, before it was {first}")
 
-    def __init__(self, inner: Delegate, trouble: str) -> None:
-        super().__init__()
+    def test_it_says_why_it_leaves_a_node_alone(self) -> None:
+        with self.opened() as interpreter:
+            for report in interpreter.delegation_reports():
+                claimed = {index for nodes in report.partitions for index in nodes}
+                for node in interpreter._subgraphs[report.subgraph].nodes[: report.nodes]:
+                    why = report.unsupported.get(node.index, "").strip()
+                    said = node.index in claimed or why not in ("", "not supported")
+                    check(said, f"it does not say why it leaves node {node.index} ({node.op_name}) alone: '{why}'")
+
+    def test_it_writes_its_own_tensors_only(self) -> None:
+        changed: list[Tensor] = []
+
+        def around(context: Context, node: Node, thunk: Thunk) -> None:
+            others = [tensor for tensor in _others_in_use(interpreter, node) if tensor.has_data]
+            before = [tensor.data.copy() for tensor in others]
+            thunk()
+            changed.extend(tensor for tensor, value in zip(others, before) if not identical(tensor.data, value))
+
+        delegate = _between(self.make_delegate(), Watch(around=around))
+        with self.opened(experimental_delegates=[delegate]) as interpreter:
+            for values in (self.inputs, self._others()):
+                run(interpreter, values)
+        check(not changed, f"running nodes of its own, it changed {changed[:1]}, which is not its to write")
+
+
+def _between(delegate: Delegate, watch: Watch, trouble: str = "") -> Delegate:
+    """The delegate itself, with a context between it and the graph: watched, or with claims that fail."""
+    prepare = delegate.prepare
+    # The instance's own, so that it stays the delegate that its kernels know.
+    delegate.prepare = lambda context: prepare(_Between(context, watch, trouble))  # type: ignore[method-assign]
+    return delegate
+
+
+class _Between(DelegateContext):
+    """Watches the kernels that a delegate brings, and fails "before" or "after" its claim was carried out."""
+
+    def __init__(self, inner: DelegateContext, watch: Watch, trouble: str) -> None:
         self.inner = inner
-        self.name = inner.name
-        self.flags = inner.flags
-        self.trouble = trouble
-
-    def prepare(self, context: DelegateContext) -> None:
-        self.inner.prepare(_FailingContext(context, self.trouble))
-
-
-class _FailingContext(DelegateContext):
-    def __init__(self, inner: DelegateContext, trouble: str) -> None:
-        self.inner = inner
+        self.watch = watch
         self.trouble = trouble
 
     @property
@@ -136,7 +192,7 @@ class _FailingContext(DelegateContext):
         self.inner.report_unsupported(node, reason)
 
     def subgraph_context(self, index: int) -> DelegateContext:
-        return _FailingContext(self.inner.subgraph_context(index), self.trouble)
+        return _Between(self.inner.subgraph_context(index), self.watch, self.trouble)
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         self.inner.mark_subgraph_as_delegation_skippable(index)
@@ -145,9 +201,30 @@ class _FailingContext(DelegateContext):
         return self.inner.preview_delegate_partitioning(nodes)
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
-        if self.trouble == "after":
-            self.inner.replace_node_subsets_with_delegate_kernels(registration, nodes)
-        raise Fault(f"claiming nodes {ASKED_FOR}")
+        if self.trouble != "before":
+            self.inner.replace_node_subsets_with_delegate_kernels(self.watch.watched(registration), nodes)
+        if self.trouble:
+            raise Fault(f"claiming nodes {ASKED_FOR}")
+
+
+def _others_in_use(interpreter: Interpreter, kernel: Node) -> list[Tensor]:
+    """The tensors that a kernel must leave as they are: made by others, and read by it or by what runs after it."""
+    nodes = plan(interpreter)
+    if kernel not in nodes:
+        return []  # of a subgraph that is called
+    position = nodes.index(kernel)
+    subgraph = graph(interpreter)
+    made = [subgraph.tensors[index] for index in subgraph.inputs]
+    made += [tensor for node in nodes[:position] for tensor in node.outputs]
+    read = [subgraph.tensors[index] for index in subgraph.outputs]
+    read += [tensor for node in nodes[position:] for tensor in node.inputs if tensor is not None]
+    made += [tensor for tensor in read if tensor.is_constant]
+    return [t for t in dict.fromkeys(made) if t in read and t not in kernel.outputs and not t.is_variable]
+
+
+def _when(trouble: str) -> str:
+    situations = {"": "without any trouble", "resize": "after resizes", "remove": "removed and applied again"}
+    return situations.get(trouble, f"where {trouble} raises")
 
 
 def _described(interpreter: Interpreter) -> list[Any]:

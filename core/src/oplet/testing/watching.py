@@ -1,4 +1,4 @@
-"""Resolvers that watch what the runtime calls, and fail where a test wants a failure."""
+"""Resolvers and others that watch what the runtime calls, and fail where a test wants a failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oplet.ops.registration import Registration, Thunk
 from oplet.ops.resolver import Claim, Op, OpResolver
 from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["ASKED_FOR", "Fault", "WatchingResolver"]
+__all__ = ["ASKED_FOR", "Fault", "Watch", "WatchingResolver"]
 
 #: The end of the message of each failure that a test asked for.
 ASKED_FOR = "fails, as the test asked"
@@ -21,8 +21,8 @@ class Fault(Exception):
     """The failure that a test asked for."""
 
 
-class WatchingResolver(OpResolver):
-    """Hands out another resolver's registrations, with every method watched.
+class Watch:
+    """Watches the methods of registrations.
 
     Attributes:
         live: what `init` returned and `free` was not called with yet.
@@ -30,34 +30,27 @@ class WatchingResolver(OpResolver):
         frees: how often `free` was called, with what `init` had returned.
         strays: what `free` was called with although no `init` had returned it, or a second time.
         fail_in: the method that raises `Fault` after it did its work: "init", "prepare", "invoke", "free" or "".
+        around: runs each node, given its context, itself and what runs it.
     """
 
-    def __init__(self, inner: OpResolver, fail_in: str = "") -> None:
-        self.inner = inner
+    def __init__(self, fail_in: str = "", around: Callable[[Context, Node, Thunk], None] | None = None) -> None:
         self.fail_in = fail_in
+        self.around = around
         self.live: list[Any] = []
         self.inits = 0
         self.frees = 0
         self.strays: list[Any] = []
 
-    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
-        found = self.inner.find_op(op, version)
-        if found is None:
-            return None
+    def watched(self, registration: Registration) -> Registration:
+        """The registration, with every method watched."""
         return replace(
-            found,
-            init=self._init(found),
-            free=self._free(found),
-            prepare=self._prepare(found),
-            bind=self._bind(found),
+            registration,
+            init=self._init(registration),
+            free=self._free(registration),
+            prepare=self._prepare(registration),
+            bind=self._bind(registration),
             invoke=None,
         )
-
-    def claims(self, op: Op | int | None = None) -> Iterator[Claim]:
-        return self.inner.claims(op)
-
-    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
-        return self.inner.why(op, version)
 
     def _fail(self, method: str) -> None:
         if self.fail_in == method:
@@ -102,12 +95,33 @@ class WatchingResolver(OpResolver):
             thunk = _thunk_of(watched, context, node)
 
             def run() -> None:
-                thunk()
+                if self.around is None:
+                    thunk()
+                else:
+                    self.around(context, node, thunk)
                 self._fail("invoke")
 
             return run
 
         return bind
+
+
+class WatchingResolver(Watch, OpResolver):
+    """Hands out another resolver's registrations, with every method watched."""
+
+    def __init__(self, inner: OpResolver, fail_in: str = "") -> None:
+        super().__init__(fail_in)
+        self.inner = inner
+
+    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+        found = self.inner.find_op(op, version)
+        return None if found is None else self.watched(found)
+
+    def claims(self, op: Op | int | None = None) -> Iterator[Claim]:
+        return self.inner.claims(op)
+
+    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+        return self.inner.why(op, version)
 
 
 def _thunk_of(registration: Registration, context: Context, node: Node) -> Thunk:
