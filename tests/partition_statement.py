@@ -10,6 +10,9 @@ import itertools
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+#: Who reads the graph's outputs; any number that is no node's.
+_CALLER = -1
+
 
 class StatedNode(NamedTuple):
     """What the rules know of a node: tensor indices, -1 for an optional input that is left out."""
@@ -61,7 +64,11 @@ def stated_partitions(
         members.append(_fill(ready[0], plan, waits_for, done, claimed, greedy) if fuse else [ready[0]])
     if len(done) < len(plan):
         return None
-    return [_bordered(subset, subset[0] in claimed, nodes, plan, set(graph_outputs)) for subset in members]
+    readers: dict[int, set[int]] = {tensor: {_CALLER} for tensor in graph_outputs}
+    for n in plan:
+        for tensor in nodes[n].inputs:
+            readers.setdefault(tensor, set()).add(n)
+    return [_bordered(subset, subset[0] in claimed, nodes, readers) for subset in members]
 
 
 def _fill(
@@ -69,12 +76,14 @@ def _fill(
 ) -> list[int]:
     """A subset that has its kind from its first node: scan the plan from the front, again and again, until a scan adds none."""
     subset: list[int] = []
+    done = set(done)
     while True:
         added = 0
         for n in plan:
-            fits = n not in done and n not in subset and waits_for[n] <= done.union(subset)
+            fits = n not in done and waits_for[n] <= done
             if fits and (n in claimed) == (first in claimed):
                 subset.append(n)
+                done.add(n)
                 added += 1
             elif added and not greedy:
                 return subset  # the order of the plan is kept: nobody is passed over
@@ -82,11 +91,9 @@ def _fill(
             return subset
 
 
-def _bordered(
-    subset: list[int], claimed: bool, nodes: Sequence[StatedNode], plan: Sequence[int], graph_outputs: set[int]
-) -> StatedSubset:
+def _bordered(subset: list[int], claimed: bool, nodes: Sequence[StatedNode], readers: dict[int, set[int]]) -> StatedSubset:
     """With the tensors that cross the subset's border."""
     written = {t for n in subset for t in nodes[n].outputs}
     read = {t for n in subset for t in nodes[n].inputs if t != -1}
-    wanted = graph_outputs.union(*(nodes[n].inputs for n in plan if n not in subset))
-    return StatedSubset(claimed, subset, sorted(read - written), sorted(written & wanted))
+    wanted = {t for t in written if readers.get(t, set()) - set(subset)}
+    return StatedSubset(claimed, subset, sorted(read - written), sorted(wanted))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from oplet.testing.graphs import Graph, Op, graph_model
     from oplet.testing.one_op import Spec, call_op, one_op_model, run_op
     from oplet.testing.op_contract import OpContract
+    from oplet.testing.wrapping import WrappingDelegate
 
 #: Where each public name lives. Names load when they are first used: pytest imports this package at every start, in every
 #: environment that has oplet, for the plugin beside it.
@@ -24,6 +25,7 @@ _HOMES = {
     "Op": "oplet.testing.graphs",
     "OpContract": "oplet.testing.op_contract",
     "Spec": "oplet.testing.one_op",
+    "WrappingDelegate": "oplet.testing.wrapping",
     "call_op": "oplet.testing.one_op",
     "graph_model": "oplet.testing.graphs",
     "one_op_model": "oplet.testing.one_op",
@@ -37,6 +39,7 @@ __all__ = [
     "Op",
     "OpContract",
     "Spec",
+    "WrappingDelegate",
     "call_op",
     "graph_model",
     "one_op_model",
