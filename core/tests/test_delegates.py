@@ -23,6 +23,7 @@ from oplet import (
     PluginManager,
     Registration,
     SimpleDelegate,
+    load_delegate,
 )
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import DelegateError, UnresolvedOpError
@@ -238,6 +239,16 @@ def test_an_unknown_or_ambiguous_name_is_refused_with_what_there_is() -> None:
         registry.add("", Delegate)
     with pytest.raises(DelegateError, match="neither a callable"):
         registry.add("x", 5)  # type: ignore[arg-type]
+
+
+def test_a_delegate_that_cannot_be_loaded_is_a_value_error() -> None:
+    """What programs for LiteRT catch around load_delegate; before it is there, and where it refuses its options."""
+    registry = DelegateRegistry()
+    registry.add("choosy", lambda options: 1 / 0)
+    with pytest.raises(ValueError, match="Failed to load delegate from choosy"):
+        registry.find("choosy").create({})
+    with pytest.raises(ValueError, match="Failed to load delegate from libedgetpu.so.1"):
+        load_delegate("libedgetpu.so.1")
 
 
 def test_the_kernel_s_node_is_a_delegate_node() -> None:

@@ -11,6 +11,7 @@ __all__ = [
     "CustomOptionsError",
     "DelegateApplicationError",
     "DelegateError",
+    "DelegateLoadError",
     "ImmutableGraphError",
     "InvokeError",
     "LimitError",
@@ -122,3 +123,7 @@ class DelegateError(OpletError, RuntimeError):
 
 class DelegateApplicationError(DelegateError):
     """A delegate does not suit the graph, or the delegates that were applied before it; the graph is usable."""
+
+
+class DelegateLoadError(DelegateError, ValueError):
+    """No package brings a delegate of that name, more than one does, or it refuses its options."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet.delegates.delegate import Delegate
-from oplet.errors import DelegateError, PluginError
+from oplet.errors import DelegateError, DelegateLoadError, PluginError
 from oplet.ops.registration import Provenance
 
 __all__ = ["DelegateEntry", "DelegateRegistry"]
@@ -33,7 +33,7 @@ class DelegateEntry:
 
         Raises:
             PluginError: its module or factory cannot be imported.
-            DelegateError: it refuses its options.
+            DelegateLoadError: it refuses its options.
         """
         factory = self.factory
         if isinstance(factory, str):
@@ -48,7 +48,7 @@ class DelegateEntry:
         try:
             return factory(dict(options or {}))
         except Exception as error:
-            raise DelegateError(
+            raise DelegateLoadError(
                 f"Failed to load delegate from {self.name}: {self.provenance} refuses the options {dict(options or {})}: {error}"
             ) from error
 
@@ -97,7 +97,7 @@ class DelegateRegistry:
         """The entry of that name; "distribution:name" chooses where two packages bring one.
 
         Raises:
-            DelegateError: there is none, or more than one.
+            DelegateLoadError: there is none, or more than one.
         """
         distribution, _, short = name.rpartition(":")
         found = [e for e in self._entries.get(short, []) if not distribution or e.provenance.distribution == distribution]
@@ -105,11 +105,11 @@ class DelegateRegistry:
             return found[0]
         if not found:
             known = ", ".join(sorted(self._entries)) or "none"
-            raise DelegateError(
+            raise DelegateLoadError(
                 f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}). "
                 "Native delegate libraries (.so, .dll) run in LiteRT only."
             )
         packages = " and ".join(str(entry.provenance) for entry in found)
-        raise DelegateError(
+        raise DelegateLoadError(
             f"Failed to load delegate from {name}: {packages} both bring it; name one as '{found[0].provenance.distribution}:{short}'."
         )

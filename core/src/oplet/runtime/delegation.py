@@ -35,7 +35,7 @@ def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Del
         options: what it is to be told.
 
     Raises:
-        DelegateError: no package brings it, or it refuses the options.
+        DelegateLoadError: no package brings it, or it refuses the options (a ValueError, as LiteRT raises).
 
     Example:
         >>> from oplet import Interpreter, load_delegate
