@@ -13,6 +13,7 @@ from oplet import Context, DelegateKernel, DelegateParams, Node, SimpleDelegate,
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import AddOptions, CallOnceOptions, VarHandleOptions
 from oplet.testing import Graph, Op, Spec, graph_model
+from oplet.tools.compare import compare_delegate
 from oplet.tools.difference import Difference, difference
 
 VECTOR = Spec("float32", [4])
@@ -151,6 +152,31 @@ def test_variables_are_compared_over_successive_runs(compare):
         assert ran.code == 1, ran.err
         worst.append(json.loads(ran.out)["outputs"][0]["max_abs"])
     assert worst == pytest.approx([1, 2, 3])
+
+
+def test_values_in_a_delegate_s_buffers_are_compared_and_stay_there(tmp_path):
+    from_buffers = []
+
+    class InBuffers(Shifted):
+        def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+            return BufferKernel(params, -1, 0)
+
+        def copy_from_buffer_handle(self, context: Any, handle: Any, tensor: Any) -> None:
+            tensor.data[...] = handle
+
+    class BufferKernel(Kernel):
+        def invoke(self, context: Context, node: Node) -> None:
+            [out] = node.outputs
+            from_buffers.extend(tensor.name for tensor in node.inputs if tensor.data_is_stale)
+            arrays = [tensor.buffer_handle if tensor.data_is_stale else tensor.data for tensor in self.claimed.inputs]
+            out.buffer_handle, out.data_is_stale = np.tanh(arrays[0]) if len(arrays) == 1 else arrays[0] + arrays[1], True
+
+    ops = [Op("TANH", "a", "b"), Op("RELU", "a", "c"), Op("ADD", "b c", "d", AddOptions())]
+    (tmp_path / "model.tflite").write_bytes(graph_model(CHAIN._replace(ops=ops, outputs="d")))
+    result = compare_delegate(tmp_path / "model.tflite", [InBuffers()], layers=True)
+    assert result.passed
+    assert [layer.name for layer in result.layers] == ["a", "b", "c", "d"]
+    assert from_buffers == ["b"]
 
 
 @pytest.mark.parametrize(

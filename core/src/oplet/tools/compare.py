@@ -200,8 +200,10 @@ class _Observer(Profiler):
                 continue
             place = (event.subgraph, tensor.index)
             if self._choose(place, node):
+                stale = tensor.data_is_stale
                 ensure_readable(subgraph, tensor)
                 self.values[place] = np.array(tensor.data)
+                tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
 
     def value(self, place: Place) -> Array:
         """The value of a tensor; nodes whose result is constant ran before anybody watched."""
