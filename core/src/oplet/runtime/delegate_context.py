@@ -89,7 +89,7 @@ class SubgraphDelegateContext(DelegateContext):
         return None if found is None else found.tobytes()
 
     def report_unsupported(self, node: int, reason: str) -> None:
-        self.unsupported[node] = reason
+        self.unsupported[self.node(node).index] = reason
 
     def subgraph_context(self, index: int) -> DelegateContext:
         other = SubgraphDelegateContext(self._delegate, self._subgraph_at(index), cluster=self._cluster, fuse=self._fuse)

@@ -76,7 +76,7 @@ class Subgraph(Context):
         self.ready = False
         self.generation = 0
         self._preparing = False
-        self._inherited: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
+        self._were_dynamic: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
         self._segments: list[Segment] = []
         self._initialized: dict[Node, None] = {}  # in the order of their init
         self._last_use: dict[int, int] = {}
@@ -109,13 +109,13 @@ class Subgraph(Context):
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         wanted = checked_shape(tensor, shape)
         if not self._preparing:
-            if tensor.shape != wanted or not tensor.has_data:
+            if tensor.shape != wanted or not tensor.has_data or tensor.data.shape != wanted:
                 tensor.shape = wanted
                 tensor.data = self.new_array(tensor)
                 tensor.resized = True
             return
-        if tensor in self._inherited:
-            self._inherited.remove(tensor)
+        if tensor in self._were_dynamic:
+            self._were_dynamic.remove(tensor)
             tensor.allocation = Allocation.ARENA
         if tensor.shape != wanted:
             if tensor.allocation is Allocation.CONSTANT:
@@ -123,7 +123,9 @@ class Subgraph(Context):
             tensor.shape = wanted
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        self._inherited.discard(tensor)
+        if not tensor.is_dynamic and tensor not in self._were_dynamic:
+            tensor.data = None  # its memory was planned, and is shared with others
+        self._were_dynamic.discard(tensor)
         tensor.allocation = Allocation.DYNAMIC
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
@@ -399,11 +401,14 @@ class Subgraph(Context):
             plan: the nodes; those that run unless given.
 
         Returns:
-            The first tensor whose shape is known only while invoking, which ends the walk; None if there is none.
+            The first tensor whose shape is known only while invoking, None if there is none. What is made from it is
+            dynamic too, until its own node is prepared.
 
         Raises:
             PrepareError: a kernel refused its node.
         """
+        unknown: set[Tensor | None] = set()
+        first: Tensor | None = None
         self.session.enter(self)
         try:
             self._find_last_uses()
@@ -411,18 +416,20 @@ class Subgraph(Context):
                 self._provide(tensor)
             for index in self.execution_plan if plan is None else plan:
                 node = self.nodes[index]
-                if node.registration is None or self.folding.holds(node):
-                    continue  # a custom op that waits for a delegate: the shapes of the file must do
-                self._prepare(node)
-                if self.folding.fold(node):
-                    continue
-                for tensor in node.outputs:
-                    if tensor.is_dynamic:
-                        return tensor
+                if unknown.intersection(node.inputs):
+                    for tensor in node.outputs:
+                        self.set_dynamic(tensor)
+                    unknown.update(node.outputs)
+                elif node.registration is not None and not self.folding.holds(node):
+                    self._prepare(node)
+                    if not self.folding.fold(node):
+                        unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
+                        first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
+                # else a custom op that waits for a delegate: the shapes of the file must do
         finally:
             self.session.leave()
             self.invalidate()
-        return None
+        return first
 
     def _find_last_uses(self) -> None:
         """The position in the plan at which each tensor is read last; the graph's outputs outlive the plan."""
@@ -470,12 +477,13 @@ class Subgraph(Context):
         self._segments.append(segment)
 
     def _prepare(self, node: Node) -> None:
-        self._inherited.clear()
+        self._were_dynamic.clear()
         for tensor in node.outputs:
-            if tensor.is_dynamic and node.delegate is not None:
-                # The replaced node said so, and no more is known until the delegate's kernel says otherwise.
-                self._inherited.add(tensor)
-            elif tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
+            if tensor.is_dynamic:
+                self._were_dynamic.add(tensor)
+                if node.delegate is not None:
+                    continue  # the replaced node said so, and no more is known until the delegate's kernel says otherwise
+            if tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
                 tensor.allocation = Allocation.ARENA
         node.temporaries = []
         registration = node.registration
