@@ -1,0 +1,136 @@
+"""Delegates and shapes that are known only while invoking."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from oplet import (
+    Context,
+    DelegateContext,
+    DelegateFlags,
+    DelegateKernel,
+    DelegateParams,
+    Interpreter,
+    ModelBuilder,
+    MutableOpResolver,
+    Node,
+    Registration,
+    SimpleDelegate,
+)
+from oplet.testing import WrappingDelegate
+
+F32 = np.float32
+
+
+def copy_prepare(context: Context, node: Node) -> None:
+    if node.inputs[1].is_constant:
+        context.resize_tensor(node.outputs[0], node.inputs[1].data.tolist())
+    else:
+        context.set_dynamic(node.outputs[0])
+
+
+def copy(context: Context, node: Node) -> None:
+    context.resize_tensor(node.outputs[0], node.inputs[1].data.tolist())
+    node.outputs[0].data[...] = node.inputs[0].data
+
+
+def like_first(context: Context, node: Node) -> None:
+    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+
+def same(context: Context, node: Node) -> None:
+    node.outputs[0].data[...] = node.inputs[0].data
+
+
+def subtract(context: Context, node: Node) -> None:
+    np.subtract(node.inputs[0].data, node.inputs[1].data, node.outputs[0].data)
+
+
+def two_copies(*, known: bool) -> bytes:
+    """shape = Same(given); a = Same(Copy(x, shape)); b = Same(Copy(y, shape)); a - b."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y, a1, a2, b1, b2, out = (graph.add_tensor(name, F32, [4]) for name in ("x", "y", "a1", "a2", "b1", "b2", "out"))
+    given = graph.add_tensor("given", np.int32, [1], data=np.array([4], np.int32) if known else None)
+    shape = graph.add_tensor("shape", np.int32, [1])
+    graph.add_operator("Same", [given], [shape])
+    graph.add_operator("Copy", [x, shape], [a1])
+    graph.add_operator("Same", [a1], [a2])
+    graph.add_operator("Copy", [y, shape], [b1])
+    graph.add_operator("Same", [b1], [b2])
+    graph.add_operator("Subtract", [a2, b2], [out])
+    graph.set_inputs(*((x, y) if known else (x, y, given)))
+    graph.set_outputs(out)
+    return builder.to_bytes()
+
+
+class Same(DelegateKernel):
+    """Copies each node's input to its output; unlike the runtime it does so for constants too while invoking."""
+
+    def __init__(self, params: DelegateParams) -> None:
+        self.nodes = params.nodes
+
+    def prepare(self, context: Context, node: Node) -> None:
+        for claimed in self.nodes:
+            like_first(context, claimed)
+
+    def bind(self, context: Context, node: Node) -> Callable[[], None]:
+        def run() -> None:
+            for claimed in self.nodes:
+                same(context, claimed)
+
+        return run
+
+
+class Sames(SimpleDelegate):
+    name = "Sames"
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool:
+        return node.op_name == "Same"
+
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        return Same(params)
+
+
+def make(*, known: bool) -> Interpreter:
+    ops = MutableOpResolver()
+    ops.add_custom("Same", Registration(prepare=like_first, invoke=same, pure=True))
+    ops.add_custom("Copy", Registration(prepare=copy_prepare, invoke=copy, pure=True))
+    ops.add_custom("Subtract", Registration(prepare=like_first, invoke=subtract, pure=True))
+    return Interpreter(model_content=two_copies(known=known), op_resolver=ops, plugins=[])
+
+
+def answer(interpreter: Interpreter, size: int = 4) -> list[float]:
+    for index in (0, 1):
+        interpreter.resize_tensor_input(index, [size])
+    interpreter.allocate_tensors()
+    values = [np.arange(1, size + 1, dtype=F32), np.arange(10, 10 * size + 1, 10, dtype=F32), np.array([size], np.int32)]
+    for detail, value in zip(interpreter.get_input_details(), values):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return interpreter.get_tensor(6).tolist()  # type: ignore[no-any-return]
+
+
+def test_tensors_that_a_delegate_makes_dynamic_do_not_share_memory_any_more() -> None:
+    interpreter = make(known=True)
+    assert answer(interpreter) == [-9, -18, -27, -36]  # a1 and b1 are never needed together, and may lie in one place
+    interpreter.modify_graph_with_delegate(Sames())
+    assert [report.op for report in interpreter.explain()] == ["Sames", "Copy", "Copy", "Sames", "Subtract"]  # now they are
+    assert answer(interpreter) == [-9, -18, -27, -36]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["constant shape", "shape from an input"])
+@pytest.mark.parametrize("claims", [set(claims) for n in range(7) for claims in itertools.combinations(range(6), n)], ids=str)
+def test_the_wrapping_delegate_gives_the_answer_of_the_nodes_whatever_it_claims(claims: set[int], known: bool) -> None:
+    interpreter = make(known=known)
+    interpreter.modify_graph_with_delegate(WrappingDelegate(claims))
+    assert answer(interpreter) == [-9, -18, -27, -36]
+    if not known:
+        assert answer(interpreter, 2) == [-9, -18]
+        assert answer(interpreter, 5) == [-9, -18, -27, -36, -45]
+    assert answer(interpreter) == [-9, -18, -27, -36]
