@@ -12,6 +12,7 @@ from oplet.cli.doctor import doctor
 from oplet.cli.inspect import inspect
 from oplet.cli.new_delegate import new_delegate
 from oplet.cli.new_op import new_op
+from oplet.cli.partition import partition
 from oplet.cli.plugins import plugins
 from oplet.cli.rewrite import rewrite
 from oplet.cli.run import run
@@ -47,5 +48,5 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, compare, inspect, versions, rewrite, doctor, plugins, new_op, new_delegate):
+for command in (run, compare, partition, inspect, versions, rewrite, doctor, plugins, new_op, new_delegate):
     app.command()(command)

@@ -1,0 +1,151 @@
+"""`oplet partition`: what delegates would take of a model, and what would stay and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oplet.cli.settings import Debug, Format, ModelFile, NeededDelegates, PluginSwitches, settings_of
+from oplet.cli.text import one_line
+
+if TYPE_CHECKING:
+    from oplet.cli.console import Printer
+    from oplet.tools.partition import NodePlace, Partitioning, SubgraphPartitioning, Traffic
+
+__all__ = ["partition"]
+
+
+def partition(
+    context: typer.Context,
+    model: ModelFile,
+    delegate: NeededDelegates,
+    format: Annotated[Format, typer.Option(help="Tables for people or JSON for programs.")] = Format.TABLE,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the graph before and after.", show_default=False),
+    ] = None,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+) -> None:
+    """Show which nodes delegates would take, without running the model; exits with 1 if a delegate fails."""
+    settings = settings_of(context, p, debug)
+    from oplet.cli.console import Printer, print_json
+    from oplet.tools.delegates import delegate_named
+    from oplet.tools.partition import partition_model
+
+    if svg is not None:
+        from oplet.tools.layout import ensure_layout
+
+        ensure_layout()
+    plugins = settings.plugins()
+    result = partition_model(model, [delegate_named(text, plugins) for text in delegate], plugins)
+    if svg is not None:
+        from oplet.tools.drawing import draw_partitioning
+
+        svg.write_bytes(draw_partitioning(result))
+    if format is Format.JSON:
+        print_json(_as_json(result))
+    else:
+        printer = Printer()
+        _print(printer, result)
+        if svg is not None:
+            printer.line()
+            printer.line(f"written to {svg}", "dim")
+    if result.error:
+        typer.echo(f"oplet: {one_line(result.error)}", err=True)
+        raise typer.Exit(1)
+
+
+def _print(printer: Printer, result: Partitioning) -> None:
+    printer.line(result.file, "bold")
+    if result.error:
+        printer.line("A delegate does not suit the model, or failed; this is the graph as it stays.", "bold")
+    where = "" if len(result.subgraphs) == 1 else f" of {_count(len(result.subgraphs), 'subgraph')}"
+    printer.line(f"{_delegates(result)} {_count(result.claimed, 'node')} of {result.nodes}{where}, {_partitions(result)}.")
+    for subgraph in result.subgraphs:
+        _print_subgraph(printer, result, subgraph)
+    if result.partitions:
+        _print_borders(printer, result)
+
+
+def _delegates(result: Partitioning) -> str:
+    return " and ".join(result.delegates) + (" takes" if len(result.delegates) == 1 else " take")
+
+
+def _partitions(result: Partitioning) -> str:
+    count = len(result.partitions)
+    return f"in {_count(count, 'partition')}" if count else "so everything stays"
+
+
+def _print_subgraph(printer: Printer, result: Partitioning, subgraph: SubgraphPartitioning) -> None:
+    title = f"subgraph {subgraph.index}" + (f" '{subgraph.name}'" if subgraph.name else "")
+    if subgraph.skipped:
+        printer.line()
+        printer.line(f"{title}: the delegates are not asked, {subgraph.skipped}.")
+    if not result.error:
+        for delegate, error in subgraph.errors.items():
+            printer.line()
+            printer.line(f"{title}: {delegate} is not in force: {error}")
+    if subgraph.nodes:
+        owners = {partition.index: partition.delegate for partition in subgraph.partitions}
+        rows = [
+            (
+                node.index,
+                node.op,
+                node.version,
+                "stays" if node.partition is None else f"{owners[node.partition]}, partition {node.partition}",
+                _why(node),
+            )
+            for node in subgraph.nodes
+        ]
+        printer.table(f"{title}: nodes", ["node#", "op", "version#", "goes to", "why it stays"], rows)
+
+
+def _why(node: NodePlace) -> str:
+    return "; ".join(f"{delegate}: {reason or 'not claimed'}" for delegate, reason in node.why.items())
+
+
+def _print_borders(printer: Printer, result: Partitioning) -> None:
+    rows: list[tuple[object, ...]] = []
+    for subgraph in result.subgraphs:
+        ops = {node.index: node.op for node in subgraph.nodes}
+        for cut in subgraph.partitions:
+            counts = Counter(ops[node] for node in cut.nodes)
+            kinds = ", ".join(op if count == 1 else f"{count} {op}" for op, count in counts.items())
+            sizes = (_bytes(cut.inputs), _bytes(cut.outputs), _bytes(cut.constants))
+            rows.append((cut.index, cut.delegate, subgraph.index, len(cut.nodes), kinds, *sizes))
+    if len(rows) > 1:
+        inputs, outputs, constants = result.totals
+        rows.append(("", "together", "", result.claimed, "", _bytes(inputs), _bytes(outputs), _bytes(constants)))
+    columns = ["partition#", "delegate", "subgraph#", "nodes#", "ops", "bytes in#", "bytes out#", "bytes of constants#"]
+    printer.table("what crosses the borders", columns, rows)
+
+
+def _bytes(traffic: Traffic) -> str:
+    unknown = f"{_count(traffic.unknown, 'tensor')} of unknown size" if traffic.unknown else ""
+    return " + ".join(filter(None, [f"{traffic.bytes:,}" if traffic.bytes or not unknown else "", unknown]))
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def _as_json(result: Partitioning) -> dict[str, Any]:
+    described = asdict(result)
+    for subgraph in described["subgraphs"]:
+        subgraph["tensors"] = list(subgraph["tensors"].values())
+    inputs, outputs, constants = result.totals
+    described["totals"] = {
+        "nodes": result.nodes,
+        "claimed": result.claimed,
+        "partitions": len(result.partitions),
+        "bytes_in": inputs.bytes,
+        "bytes_out": outputs.bytes,
+        "bytes_of_constants": constants.bytes,
+        "tensors_of_unknown_size": inputs.unknown + outputs.unknown + constants.unknown,
+    }
+    return described

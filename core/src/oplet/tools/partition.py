@@ -1,0 +1,309 @@
+"""What delegates would take of a model, before anything runs: partitions, what stays and why, what crosses the borders."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from oplet.errors import OpletError
+from oplet.model.verify import bytes_needed
+from oplet.ops.context import Node
+from oplet.ops.tensor import Tensor
+from oplet.runtime.interpreter import Interpreter
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["GraphTensor", "NodePlace", "Partition", "Partitioning", "SubgraphPartitioning", "Traffic", "partition_model"]
+
+
+@dataclass(frozen=True)
+class GraphTensor:
+    """A tensor of a subgraph.
+
+    Attributes:
+        index: its index.
+        name: its name.
+        type: the type's name.
+        shape: its shape, as far as it is known before the model runs.
+        bytes: how many bytes its values take; None where that is not known: strings, resources, shapes that depend on data.
+        constant: whether its value is known before the model runs.
+    """
+
+    index: int
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    bytes: int | None
+    constant: bool
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Tensors that cross a border in one direction.
+
+    Attributes:
+        tensors: their indices.
+        bytes: how many bytes that is, as far as it is known.
+        unknown: how many of the tensors have no known size.
+    """
+
+    tensors: list[int]
+    bytes: int
+    unknown: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Nodes that one kernel of a delegate replaces.
+
+    Attributes:
+        index: its number among the model's partitions.
+        delegate: the delegate's name.
+        kernel: the index of the node that stands for them.
+        nodes: indices of the nodes, in the order in which to run them.
+        inputs: what they read from outside, without constants.
+        outputs: what others, or the caller, read from them.
+        constants: the constants that they read.
+    """
+
+    index: int
+    delegate: str
+    kernel: int
+    nodes: list[int]
+    inputs: Traffic
+    outputs: Traffic
+    constants: Traffic
+
+
+@dataclass(frozen=True)
+class NodePlace:
+    """A node of the model, and where it would go.
+
+    Attributes:
+        index: its index.
+        op: the operator's name.
+        version: the version that the model asks for.
+        inputs: indices of its inputs, -1 for one that is left out.
+        outputs: indices of its outputs.
+        partition: the number of its partition; None if it stays.
+        why: why each delegate leaves it, by the delegate's name; "" where the delegate says no reason.
+    """
+
+    index: int
+    op: str
+    version: int
+    inputs: list[int]
+    outputs: list[int]
+    partition: int | None
+    why: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SubgraphPartitioning:
+    """One subgraph.
+
+    Attributes:
+        index: its index.
+        name: its name.
+        inputs: indices of the tensors that its caller feeds.
+        outputs: indices of the tensors that its caller reads.
+        tensors: the tensors that nodes or callers use, by index.
+        nodes: the model's nodes, in the order of the plan.
+        plan: indices of what runs with the delegates: nodes that stay and partitions' kernels.
+        partitions: the partitions, in the order in which they run.
+        errors: why delegates are not in force here, by their names.
+        skipped: why the delegates are not asked about it, "" if they are.
+    """
+
+    index: int
+    name: str
+    inputs: list[int]
+    outputs: list[int]
+    tensors: dict[int, GraphTensor]
+    nodes: list[NodePlace]
+    plan: list[int]
+    partitions: list[Partition]
+    errors: dict[str, str]
+    skipped: str
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """A model, cut.
+
+    Attributes:
+        file: the model's name.
+        delegates: the delegates' names, in the order in which they are asked; "NAME (2)" for a second one of that name.
+        error: why one of them does not suit the model or failed, "" if none did. Those after it are not asked.
+        subgraphs: every subgraph.
+    """
+
+    file: str
+    delegates: list[str]
+    error: str
+    subgraphs: list[SubgraphPartitioning] = field(default_factory=list)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """Those of every subgraph."""
+        return [partition for subgraph in self.subgraphs for partition in subgraph.partitions]
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the model has."""
+        return sum(len(subgraph.nodes) for subgraph in self.subgraphs)
+
+    @property
+    def claimed(self) -> int:
+        """How many of them go."""
+        return sum(len(partition.nodes) for partition in self.partitions)
+
+    @property
+    def totals(self) -> tuple[Traffic, Traffic, Traffic]:
+        """Inputs, outputs and constants of all partitions together."""
+        cuts = self.partitions
+        return _sum([c.inputs for c in cuts]), _sum([c.outputs for c in cuts]), _sum([c.constants for c in cuts])
+
+
+def partition_model(
+    model: str | os.PathLike[str], delegates: Sequence[Delegate], plugins: PluginManager | None = None
+) -> Partitioning:
+    """Let delegates claim nodes and look at what they took. The model is not run.
+
+    Args:
+        model: the .tflite file.
+        delegates: what claims nodes, in this order.
+        plugins: where the kernels of the nodes that stay come from; all that are installed by default.
+
+    Raises:
+        ModelError: the file cannot be read or is not a valid model, or an operator has no kernel.
+    """
+    interpreter = Interpreter(model, plugins=plugins)
+    before = [(list(subgraph.nodes), list(subgraph.execution_plan)) for subgraph in interpreter._subgraphs]
+    inputs = [[list(node.inputs) for node in nodes] for nodes, _ in before]
+    error = ""
+    try:
+        for delegate in delegates:
+            interpreter.modify_graph_with_delegate(delegate)
+        if all(s.nodes[index].registration is not None for s in interpreter._subgraphs for index in s.execution_plan):
+            interpreter.allocate_tensors()  # kernels that wait for their shapes until now may still refuse them
+    except OpletError as failure:
+        error = str(failure)
+    names = _names(delegates)
+    result = Partitioning(interpreter._model.name, list(names.values()), error)
+    for subgraph, (nodes, plan), reads in zip(interpreter._subgraphs, before, inputs):
+        result.subgraphs.append(_Cut(subgraph, nodes, plan, reads, names, len(result.partitions)).described(not error))
+    interpreter.close()
+    return result
+
+
+def _names(delegates: Iterable[Delegate]) -> dict[Delegate, str]:
+    names: dict[Delegate, str] = {}
+    counts: Counter[str] = Counter()
+    for delegate in delegates:
+        counts[delegate.name] += 1
+        count = counts[delegate.name]
+        names[delegate] = delegate.name if count == 1 else f"{delegate.name} ({count})"
+    return names
+
+
+class _Cut:
+    """One subgraph while it is described."""
+
+    def __init__(
+        self,
+        subgraph: Subgraph,
+        nodes: list[Node],
+        plan: list[int],
+        inputs: list[list[Tensor]],
+        names: dict[Delegate, str],
+        first: int,
+    ) -> None:
+        self._names = names
+        self._subgraph = subgraph
+        self._nodes = nodes
+        self._plan = plan
+        self._inputs = inputs
+        kernels = [subgraph.nodes[index] for index in subgraph.execution_plan if index >= len(nodes)]
+        self._partitions = [self._partition(first + place, kernel) for place, kernel in enumerate(kernels)]
+        self._reports = {} if subgraph.delegation is None else subgraph.delegation.reports
+        self._homes = {node: partition.index for partition in self._partitions for node in partition.nodes}
+
+    def described(self, all_asked: bool) -> SubgraphPartitioning:
+        subgraph = self._subgraph
+        used = {*subgraph.inputs, *subgraph.outputs}
+        for inputs, node in zip(self._inputs, self._nodes):
+            used.update(tensor.index for tensor in (*inputs, *node.outputs) if tensor is not None)
+        return SubgraphPartitioning(
+            subgraph.index,
+            subgraph.name,
+            list(subgraph.inputs),
+            list(subgraph.outputs),
+            {index: _tensor(subgraph.tensors[index]) for index in sorted(used)},
+            [self._place(index) for index in self._plan],
+            list(subgraph.execution_plan),
+            self._partitions,
+            {self._names[delegate]: report.error for delegate, report in self._reports.items() if report.error},
+            self._skipped(all_asked),
+        )
+
+    def _skipped(self, all_asked: bool) -> str:
+        if self._subgraph.delegation_skippable:
+            return "a delegate took it into a kernel of its caller"
+        return "it only checks a delegate's accuracy" if all_asked and self._subgraph.delegation is None else ""
+
+    def _place(self, index: int) -> NodePlace:
+        node = self._nodes[index]
+        partition = self._homes.get(index)
+        why = {}
+        if partition is None:
+            why = {self._names[d]: report.unsupported.get(index, "") for d, report in self._reports.items() if report.applied}
+        inputs = [-1 if tensor is None else tensor.index for tensor in self._inputs[index]]
+        outputs = [tensor.index for tensor in node.outputs]
+        return NodePlace(index, node.op_name, node.version, inputs, outputs, partition, why)
+
+    def _partition(self, index: int, kernel: Node) -> Partition:
+        inputs = [tensor for tensor in kernel.inputs if tensor is not None]
+        return Partition(
+            index,
+            "" if kernel.delegate is None else self._names[kernel.delegate],
+            kernel.index,
+            list(self._replaced(kernel)),
+            _traffic(tensor for tensor in inputs if not tensor.is_constant),
+            _traffic(kernel.outputs),
+            _traffic(tensor for tensor in inputs if tensor.is_constant),
+        )
+
+    def _replaced(self, kernel: Node) -> Iterable[int]:
+        """The model's nodes behind a kernel, also behind kernels that it replaced in turn."""
+        delegation = self._subgraph.delegation
+        if delegation is None or kernel.index not in delegation.kernels:
+            yield kernel.index
+            return
+        for node in delegation.kernels[kernel.index].nodes:
+            yield from self._replaced(node)
+
+
+def _tensor(tensor: Tensor) -> GraphTensor:
+    return GraphTensor(tensor.index, tensor.name, tensor.type.name, tensor.shape, _size(tensor), tensor.is_constant)
+
+
+def _traffic(tensors: Iterable[Tensor]) -> Traffic:
+    listed = list(tensors)
+    sizes = [_size(tensor) for tensor in listed]
+    return Traffic([tensor.index for tensor in listed], sum(filter(None, sizes)), sizes.count(None))
+
+
+def _sum(parts: Sequence[Traffic]) -> Traffic:
+    tensors = [tensor for part in parts for tensor in part.tensors]
+    return Traffic(tensors, sum(part.bytes for part in parts), sum(part.unknown for part in parts))
+
+
+def _size(tensor: Tensor) -> int | None:
+    return None if tensor.is_dynamic else bytes_needed(tensor.shape, tensor.type)
