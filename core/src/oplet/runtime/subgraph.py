@@ -417,9 +417,10 @@ class Subgraph(Context):
             for index in self.execution_plan if plan is None else plan:
                 node = self.nodes[index]
                 if unknown.intersection(node.inputs):
-                    for tensor in node.outputs:
+                    made = [tensor for tensor in node.outputs if not tensor.is_variable]
+                    for tensor in made:
                         self.set_dynamic(tensor)
-                    unknown.update(node.outputs)
+                    unknown.update(made)
                 elif node.registration is not None and not self.folding.holds(node):
                     self._prepare(node)
                     if not self.folding.fold(node):
