@@ -6,7 +6,6 @@ nodes, signatures and quantization), buffers and operator codes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,14 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.model.attachment import attached
 from oplet.model.model import Model
+from oplet.model.reachability import entry_subgraphs, reached, subgraph_fields
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
 from oplet.tools.versions import KNOWN_CUSTOM_OPS, flex
 
-__all__ = ["CONTROL_DEPENDENCIES", "copied", "drop_buffers", "entry_subgraphs", "indices", "reached", "strip"]
+__all__ = ["CONTROL_DEPENDENCIES", "copied", "drop_buffers", "indices", "strip"]
 
 #: Metadata that says in which order nodes run, by subgraph.
 CONTROL_DEPENDENCIES = "model_control_dependencies"
@@ -42,11 +42,6 @@ def copied(value: Any) -> Any:
 def indices(values: Any) -> list[int]:
     """A vector of numbers as a list, empty if it is absent."""
     return [] if values is None else np.asarray(values).tolist()
-
-
-def entry_subgraphs(root: tables.Model) -> list[int]:
-    """The subgraphs that a caller can run: the first one and those of signatures."""
-    return sorted({0, *(signature.subgraph_index for signature in root.signature_defs or [])})
 
 
 def strip(model: Model) -> dict[str, int]:
@@ -138,34 +133,11 @@ def _drop_subgraphs(model: Model) -> int:
         signature.subgraph_index = places[signature.subgraph_index]
     for subgraph in root.subgraphs:
         for node in subgraph.operators or []:
-            for options, field in _subgraph_fields(node):
+            for options, field in subgraph_fields(node):
                 value = getattr(options, field)
                 new = _renumbered(value, places) if isinstance(value, np.ndarray) else places.get(value, value)
                 setattr(options, field, new)
     return len(subgraphs) - len(places)
-
-
-def reached(subgraphs: list[tables.SubGraph], roots: Iterable[int]) -> set[int]:
-    """The subgraphs that nodes of `roots` call, and those that they call, and so on, `roots` included."""
-    seen: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        index = waiting.pop()
-        if index not in seen and 0 <= index < len(subgraphs):
-            seen.add(index)
-            for node in subgraphs[index].operators or []:
-                for options, field in _subgraph_fields(node):
-                    waiting.extend(np.atleast_1d(getattr(options, field)).tolist())
-    return seen
-
-
-def _subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
-    """The options of a node that name subgraphs: table and field."""
-    for options in filter(None, (node.builtin_options, node.builtin_options_2)):
-        for field in options.fields:
-            names = field.name == "subgraph" or field.name.endswith(("subgraph_index", "subgraph_indices"))
-            if (names or field.name == "called_computations") and getattr(options, field.name) is not None:
-                yield options, field.name
 
 
 def _is_opaque(model: Model, node: tables.Operator) -> bool:

@@ -1,0 +1,1 @@
+"""Which ops models need, the resolver that registers just these, and the lock file that holds them."""

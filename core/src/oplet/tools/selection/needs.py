@@ -1,0 +1,211 @@
+"""The operators that models need: names, versions and tensor types."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from oplet.errors import ModelError, OpletError
+from oplet.model.model import Model, operator_code
+from oplet.model.operator_options import misspelt_operator
+from oplet.model.reachability import entry_subgraphs, reached
+from oplet.model.verify import verify
+from oplet.schema import tables
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.tools.versions import KNOWN_CUSTOM_OPS, flex
+
+__all__ = ["NodeNeed", "OpNeed", "SelectionError", "needs_of", "node_needs"]
+
+#: Far above any version that an operator has; "1-4000000000" is a slip.
+_HIGHEST_VERSION = 999
+_VERSIONS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*", re.ASCII)
+_NO_OPERATORS = frozenset({"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"})
+
+
+class SelectionError(OpletError, ValueError):
+    """An op that is asked for by name cannot be selected."""
+
+
+class NodeNeed(NamedTuple):
+    """What one node asks for.
+
+    Attributes:
+        subgraph: the index of its subgraph.
+        node: its index there.
+        name: its op's name.
+        custom: whether that is a custom op.
+        version: the version that the model asks for.
+        types: the types of the tensors that it reads and writes.
+    """
+
+    subgraph: int
+    node: int
+    name: str
+    custom: bool
+    version: int
+    types: tuple[TensorType, ...]
+
+
+@dataclass(frozen=True)
+class OpNeed:
+    """An op that has to be there.
+
+    Attributes:
+        name: the built-in operator's name, or the custom op's.
+        custom: whether it is a custom op.
+        versions: the versions that are asked for, ascending; empty for all that are served.
+        types: every type of tensor that a node of it reads or writes, ascending; empty for any.
+        models: the models that need it, as they were named; empty if only its name was given.
+    """
+
+    name: str
+    custom: bool
+    versions: tuple[int, ...]
+    types: tuple[TensorType, ...]
+    models: tuple[str, ...]
+
+    @property
+    def op(self) -> BuiltinOperator | str:
+        """What resolvers call it."""
+        return self.name if self.custom else BuiltinOperator[self.name]
+
+
+@dataclass
+class _Gathered:
+    versions: set[int] = field(default_factory=set)
+    types: set[TensorType] = field(default_factory=set)
+    models: dict[str, None] = field(default_factory=dict)
+    every_version: bool = False
+    every_type: bool = False
+
+
+def needs_of(
+    models: Iterable[Model | str | os.PathLike[str]], *, ops: Iterable[str] = (), all_codes: bool = False
+) -> list[OpNeed]:
+    """What these models need together, sorted by name.
+
+    Args:
+        models: the models, or their files.
+        ops: further ops: "CONV_2D" for all versions that are served, "CONV_2D:1-5", "CONV_2D:1,3", "Atan". Of these any type counts.
+        all_codes: count operator codes that no node uses, and subgraphs that nothing calls.
+
+    Raises:
+        ModelError: a model cannot be read, or breaks a rule of the format.
+        SelectionError: a text of `ops` names no op, or no versions.
+    """
+    found: dict[tuple[str, bool], _Gathered] = {}
+    for each in models:
+        model = each if isinstance(each, Model) else Model.open(each)
+        for need in node_needs(model, all_codes=all_codes):
+            gathered = found.setdefault((need.name, need.custom), _Gathered())
+            gathered.versions.add(need.version)
+            gathered.types.update(need.types)
+            gathered.models[model.name] = None
+        for code in (model.root.operator_codes or []) if all_codes else ():
+            gathered = found.setdefault(_identity(code), _Gathered())
+            gathered.versions.add(_checked_version(code, model, ""))
+            gathered.models[model.name] = None
+    for text in ops:
+        name, custom, versions = _parsed(text)
+        gathered = found.setdefault((name, custom), _Gathered())
+        gathered.versions.update(versions)
+        gathered.every_version |= not versions
+        gathered.every_type = True
+    return [
+        OpNeed(
+            name,
+            custom,
+            () if gathered.every_version else tuple(sorted(gathered.versions)),
+            () if gathered.every_type else tuple(sorted(gathered.types)),
+            tuple(gathered.models),
+        )
+        for (name, custom), gathered in sorted(found.items(), key=lambda item: item[0])
+    ]
+
+
+def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
+    """What each node of the subgraphs that can run asks for, in order.
+
+    Args:
+        all_codes: the nodes of all subgraphs.
+
+    Raises:
+        ModelError: the model breaks a rule of the format.
+    """
+    verify(model)
+    codes = model.root.operator_codes or []
+    subgraphs = model.root.subgraphs or []
+    live = set(range(len(subgraphs))) if all_codes else _live(model)
+    for s in sorted(live):
+        tensors = subgraphs[s].tensors or []
+        for n, operator in enumerate(subgraphs[s].operators or []):
+            code = codes[operator.opcode_index]
+            name, custom = _identity(code)
+            version = _checked_version(code, model, f"node {n} ({name}) of subgraph {s}")
+            ends = (end.tolist() for end in (operator.inputs, operator.outputs) if end is not None)
+            types = {tensors[index].type for end in ends for index in end if index >= 0}
+            yield NodeNeed(s, n, name, custom, version, tuple(sorted(types)))
+
+
+def _live(model: Model) -> set[int]:
+    """The subgraphs that can run; all of them where a custom op that nobody here knows might call any by its options."""
+    subgraphs = model.root.subgraphs or []
+    live = reached(subgraphs, entry_subgraphs(model.root))
+    nodes = (node for index in live for node in subgraphs[index].operators or [])
+    return set(range(len(subgraphs))) if any(_may_call(model, node) for node in nodes) else live
+
+
+def _may_call(model: Model, node: tables.Operator) -> bool:
+    op, name, _ = model.op_of(node)
+    return op is BuiltinOperator.CUSTOM and name not in KNOWN_CUSTOM_OPS and not flex(name) and bool(model.custom_options(node))
+
+
+def _identity(code: tables.OperatorCode) -> tuple[str, bool]:
+    op = BuiltinOperator(operator_code(code))
+    return (code.custom_code or "", True) if op is BuiltinOperator.CUSTOM else (op.name, False)
+
+
+def _checked_version(code: tables.OperatorCode, model: Model, who: str) -> int:
+    if code.version < 1:
+        name, _ = _identity(code)
+        who = who or f"an operator code ({name})"
+        raise ModelError(f"{who[0].upper()}{who[1:]} of {model.name} asks for version {code.version}; versions start at 1.")
+    return int(code.version)
+
+
+def _parsed(text: str) -> tuple[str, bool, tuple[int, ...]]:
+    """Name, whether it is a custom op's, and versions of a text such as "CONV_2D:1-5"."""
+    name, colon, tail = text.rpartition(":")
+    versions: tuple[int, ...] = ()
+    if not colon:
+        name = text
+    elif _VERSIONS.fullmatch(tail):
+        versions = _versions(text, tail)
+    elif name in BuiltinOperator.__members__ or not tail:
+        raise SelectionError(f"'{text}' has no versions after the colon; write {name}:1-5 or {name}:1,3.")
+    else:
+        name = text  # a custom op's name may have a colon
+    name = name.strip()
+    if not name or name in _NO_OPERATORS:
+        raise SelectionError(f"'{text}' names no op; give a built-in operator's name (CONV_2D) or a custom op's (Atan).")
+    if name in BuiltinOperator.__members__:
+        return name, False, versions
+    meant = misspelt_operator(name)
+    if meant is not None:
+        raise SelectionError(f"There is no op called '{name}'; the built-in operator is called {meant}.")
+    return name, True, versions
+
+
+def _versions(text: str, tail: str) -> tuple[int, ...]:
+    versions: set[int] = set()
+    for part in tail.split(","):
+        first, _, last = part.partition("-")
+        if len(first) > 3 or len(last) > 3 or not 1 <= int(first) <= int(last or first):
+            raise SelectionError(
+                f"'{text}' has the versions '{part}'; versions go from 1 to {_HIGHEST_VERSION} and a range must not be empty."
+            )
+        versions.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(versions))
