@@ -25,6 +25,8 @@ def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[i
         index = waiting.pop()
         if index not in seen and 0 <= index < len(subgraphs):
             seen.add(index)
+            if len(seen) == len(subgraphs):
+                break
             for node in subgraphs[index].operators or []:
                 for options, field in subgraph_fields(node):
                     waiting.extend(np.atleast_1d(getattr(options, field)).tolist())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from oplet.errors import ResolverError
+from oplet.ops.limited import TypeLimit, limited
 from oplet.ops.registration import Provenance, Registration
 from oplet.schema.enums import BuiltinOperator
 
@@ -49,6 +50,7 @@ class Claim:
         max_version: the last version served.
         target: the registration, or "module:NAME" to import it from when it is needed.
         provenance: who made the claim.
+        limit: the tensor types that are served, None for all that the registration takes.
     """
 
     op: Op
@@ -56,6 +58,7 @@ class Claim:
     max_version: int
     target: Registration | str
     provenance: Provenance
+    limit: TypeLimit | None = None
 
     def load(self, version: int) -> Registration:
         """The registration, imported if need be, stamped with its identity.
@@ -66,6 +69,8 @@ class Claim:
         target = self.target
         if isinstance(target, str):
             target = _import(target, self)
+        if self.limit is not None:
+            target = limited(target, self.limit.types, self.limit.build or str(self.provenance), self.limit.remedy)
         return target.stamped(self.op, version, self.provenance)
 
 
@@ -137,12 +142,15 @@ class MutableOpResolver(OpResolver):
         registration: Registration | str,
         min_version: int = 1,
         max_version: int | None = None,
+        *,
+        limit: TypeLimit | None = None,
     ) -> None:
         """Serve a built-in operator in the versions `min_version` to `max_version` (default: `min_version` alone).
 
         Args:
             op: the operator's code or its name ("CONV_2D").
             registration: a Registration, or "module:NAME" of one, imported when a model needs it.
+            limit: the only types of tensors that its nodes may read and write; None for all that the kernel takes.
 
         Raises:
             ResolverError: there is no such operator, the range is empty, or the registration is none.
@@ -151,10 +159,16 @@ class MutableOpResolver(OpResolver):
             if op not in BuiltinOperator.__members__:
                 raise ResolverError(f"There is no built-in operator called {op!r}; use add_custom for custom ops.")
             op = BuiltinOperator[op]
-        self._add(op_key(op), registration, min_version, max_version)
+        self._add(op_key(op), registration, min_version, max_version, limit)
 
     def add_custom(
-        self, name: str, registration: Registration | str, min_version: int = 1, max_version: int | None = None
+        self,
+        name: str,
+        registration: Registration | str,
+        min_version: int = 1,
+        max_version: int | None = None,
+        *,
+        limit: TypeLimit | None = None,
     ) -> None:
         """Serve a custom op, by the name that models call it; arguments as in `add_builtin`.
 
@@ -163,9 +177,16 @@ class MutableOpResolver(OpResolver):
         """
         if not isinstance(name, str):
             raise ResolverError(f"A custom op is registered under {name!r}, which is not a name.")
-        self._add(op_key(name), registration, min_version, max_version)
+        self._add(op_key(name), registration, min_version, max_version, limit)
 
-    def _add(self, op: Op, registration: Registration | str, min_version: int, max_version: int | None) -> None:
+    def _add(
+        self,
+        op: Op,
+        registration: Registration | str,
+        min_version: int,
+        max_version: int | None,
+        limit: TypeLimit | None,
+    ) -> None:
         max_version = min_version if max_version is None else max_version
         if not 1 <= min_version <= max_version:
             raise ResolverError(
@@ -178,7 +199,7 @@ class MutableOpResolver(OpResolver):
             raise ResolverError(
                 f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
             )
-        self._put(Claim(op, min_version, max_version, registration, self.provenance))
+        self._put(Claim(op, min_version, max_version, registration, self.provenance, limit))
 
     def _put(self, claim: Claim) -> None:
         self._claims.append(claim)

@@ -141,5 +141,5 @@ def _conflict(op: Op, version: int, offers: Sequence[tuple[Source, Claim]]) -> _
         f"{op_label(op)} version {version} is claimed by {names}; choose with prefer=[{first!r}], with "
         f"{PREFER_VARIABLE}={first} in the environment, or switch one off with -p no:{rivals[-1].plugin}."
     )
-    claim = _Conflict(op, version, version, "", Provenance(plugin=f"conflict of {names}"), error)
+    claim = _Conflict(op, version, version, "", Provenance(plugin=f"conflict of {names}"), error=error)
     return _Choice(claim, f"claimed by {names}: choose with prefer=")

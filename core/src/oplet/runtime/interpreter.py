@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import OpletError, SignatureError, StateError, TensorError
+from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
 from oplet.ops.resolver import ChainOpResolver, OpResolver
 from oplet.ops.tensor import Tensor
@@ -22,7 +23,7 @@ from oplet.runtime.details import node_details, tensor_details
 from oplet.runtime.explain import NodeReport, explain_nodes
 from oplet.runtime.opening import check_strict, manager_of, open_model
 from oplet.runtime.profiler import Profiler
-from oplet.runtime.resolve import check_resolved, resolve_nodes
+from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes
 from oplet.runtime.session import Session
 from oplet.runtime.signature import SignatureRunner
 from oplet.runtime.subgraph import Subgraph
@@ -107,6 +108,7 @@ class Interpreter:
         profiler: Profiler | None = None,
         release_dynamic_tensors: bool = False,
     ) -> None:
+        self._live: list[Subgraph] = []
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views = Views()
         self._async_subgraphs: dict[int, AsyncSubgraph] = {}
@@ -148,8 +150,14 @@ class Interpreter:
         for index, table in enumerate(self._model.root.subgraphs or []):
             self._subgraphs.append(Subgraph(session, index, table))
         session.subgraphs = self._subgraphs
-        nodes = [node for subgraph in self._subgraphs for node in subgraph.nodes]
+        tables = self._model.root.subgraphs or []
+        live = reached(tables, entry_subgraphs(self._model.root))
+        self._live = [subgraph for subgraph in self._subgraphs if subgraph.index in live]
+        nodes = [node for subgraph in self._live for node in subgraph.nodes]
         resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
+        # What nothing calls may lack its kernels: resolvers made for the model leave them out.
+        for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
+            node.registration = find_registration(node, session.resolver)
         try:
             for subgraph in self._subgraphs:
                 subgraph.initialize(subgraph.nodes)
@@ -174,7 +182,7 @@ class Interpreter:
         self._ensure_idle()
         subgraph = self._subgraph(subgraph_index)
         if not subgraph.ready:
-            nodes = [s.nodes[i] for s in self._subgraphs for i in s.execution_plan]
+            nodes = [s.nodes[i] for s in self._live for i in s.execution_plan]
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
             with np.errstate(all="ignore"):
                 subgraph.allocate()

@@ -13,7 +13,9 @@ from oplet.schema.enums import BuiltinOperator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["check_resolved", "resolve_nodes"]
+    from oplet.ops.registration import Registration
+
+__all__ = ["check_resolved", "find_registration", "resolve_nodes"]
 
 
 _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
@@ -33,9 +35,8 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     nodes = list(nodes)
     missing: dict[tuple[BuiltinOperator, int], list[int]] = {}
     for node in nodes:
-        custom = node.op is BuiltinOperator.CUSTOM
-        node.registration = resolver.find_op(node.op_name if custom else node.op, node.version)
-        if node.registration is None and not custom:
+        node.registration = find_registration(node, resolver)
+        if node.registration is None and node.op is not BuiltinOperator.CUSTOM:
             missing.setdefault((node.op, node.version), []).append(node.index)
     if not missing:
         return
@@ -45,6 +46,11 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     first_op, first_version = next(iter(missing))
     cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
+
+
+def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
+    """What serves a node, None if nothing does."""
+    return resolver.find_op(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
 
 
 def _missing_builtin(

@@ -1,0 +1,73 @@
+"""Registrations that serve only some types of tensors: of a build that was made for models of these types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from oplet.ops.context import Context, EnsureError, Node
+from oplet.ops.registration import Registration
+from oplet.schema.enums import TensorType
+
+__all__ = ["REBUILD", "TypeLimit", "limited"]
+
+#: What to do about a type that was left out of a build.
+REBUILD = "rebuild with `oplet build` including a model of that type, or install oplet-builtin-ops"
+
+
+@dataclass(frozen=True)
+class TypeLimit:
+    """The types that a build serves.
+
+    Attributes:
+        types: the tensor types that nodes may read and write.
+        build: what messages call the build: "my_app_ops 1.0".
+        remedy: what messages say to do, "" for what `oplet build` takes.
+    """
+
+    types: tuple[TensorType, ...]
+    build: str = ""
+    remedy: str = ""
+
+    def check(self, node: Node) -> None:
+        """Refuse a node that reads or writes a tensor of another type.
+
+        Raises:
+            EnsureError: it does; the message names the tensor, the build and what to do.
+        """
+        for tensor in (*node.inputs, *node.outputs):
+            if tensor is not None and tensor.type not in self.types:
+                build = self.build or "the kernel"
+                names = ", ".join(type.name for type in self.types)
+                raise EnsureError(
+                    f"{build[0].upper()}{build[1:]} was built for {names} only where {node.op_name} is concerned, and {tensor} is "
+                    f"{tensor.type.name}; {self.remedy or REBUILD}."
+                )
+
+
+def limited(registration: Registration, types: Iterable[TensorType], build: str = "", remedy: str = "") -> Registration:
+    """The registration, refusing nodes that read or write tensors of other types; all its methods stay what they are.
+
+    Args:
+        registration: what serves the op.
+        types: the types that it is left with; none for any, which returns the registration as it is.
+        build: what messages call the build: "my_app_ops 1.0".
+        remedy: what messages say to do; by default to rebuild, or to install the package with all types.
+
+    Example:
+        >>> from oplet import Registration, TensorType
+        >>> limited(Registration(invoke=lambda context, node: None), [TensorType.INT8], "my_app_ops 1.0").types
+        (<TensorType.INT8: 9>,)
+    """
+    limit = TypeLimit(tuple(sorted(set(types))), build, remedy)
+    if not limit.types:
+        return registration
+    inner = registration.prepare
+
+    def prepare(context: Context, node: Node) -> None:
+        limit.check(node)
+        if inner is not None:
+            inner(context, node)
+
+    kept = tuple(type for type in registration.types if type in limit.types)
+    return replace(registration, prepare=prepare, types=kept or limit.types)
