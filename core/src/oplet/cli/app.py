@@ -16,6 +16,7 @@ from oplet.cli.partition import partition
 from oplet.cli.plugins import plugins
 from oplet.cli.rewrite import rewrite
 from oplet.cli.run import run
+from oplet.cli.select import select
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
 from oplet.cli.versions import versions
 
@@ -48,5 +49,5 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, compare, partition, inspect, versions, rewrite, doctor, plugins, new_op, new_delegate):
+for command in (run, compare, partition, inspect, versions, rewrite, select, doctor, plugins, new_op, new_delegate):
     app.command()(command)

@@ -37,11 +37,10 @@ class TypeLimit:
         """
         for tensor in (*node.inputs, *node.outputs):
             if tensor is not None and tensor.type not in self.types:
-                build = self.build or "the kernel"
+                build = f"{node.op_name} of {self.build}" if self.build else node.op_name
                 names = ", ".join(type.name for type in self.types)
                 raise EnsureError(
-                    f"{build[0].upper()}{build[1:]} was built for {names} only where {node.op_name} is concerned, and {tensor} is "
-                    f"{tensor.type.name}; {self.remedy or REBUILD}."
+                    f"{build} was built for {names} only, and {tensor} is {tensor.type.name}; {self.remedy or REBUILD}."
                 )
 
 

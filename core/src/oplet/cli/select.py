@@ -1,0 +1,177 @@
+"""`oplet select`: the ops that models need, as code that registers them and as a lock file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oplet.cli.settings import Debug, Json, PluginSwitches, settings_of
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.plugins.manager import PluginManager
+    from oplet.tools.selection.serving import Served
+
+__all__ = ["select"]
+
+
+def select(
+    context: typer.Context,
+    models: Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)] = None,
+    op: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:VERSIONS]",
+            help="Another op, by default in all versions that are installed: CONV_2D, CONV_2D:1-5, Atan:1. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    all_codes: Annotated[
+        bool,
+        typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
+    ] = False,
+    types: Annotated[
+        bool,
+        typer.Option("--types", help="Register ops for the tensor types of these models alone.", show_default=False),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write Python code that registers just these ops.", show_default=False
+        ),
+    ] = None,
+    lock: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a lock file: the ops, and the packages that serve them.", show_default=False),
+    ] = None,
+    requirements: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a requirements.txt that pins these packages.", show_default=False),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOCK",
+            help="Ask whether a lock file has what the models need, and whether its packages are installed; exit with 1 if not.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+) -> None:
+    """Select the ops that models need: list them, register just these, lock the packages that serve them."""
+    settings = settings_of(context, p, debug)
+    if check is not None and (op or types or output or lock or requirements):
+        raise typer.BadParameter("goes with models alone, not with what selects or writes.", param_hint="--check")
+    if check is None and not models and not op:
+        raise typer.BadParameter("Name a model, or an op with --op.", param_hint="MODEL")
+    from oplet.model.model import Model
+
+    opened = [Model.open(path) for path in models or ()]
+    if check is not None:
+        raise typer.Exit(_check(check, opened, all_codes, settings.plugins(), json))
+    from oplet.tools.selection.files import write_made
+    from oplet.tools.selection.needs import SelectionError, needs_of
+    from oplet.tools.selection.serving import serve
+
+    try:
+        needs = needs_of(opened, ops=op or (), all_codes=all_codes)
+    except SelectionError as error:
+        raise typer.BadParameter(str(error), param_hint="--op") from error
+    served = serve(needs, settings.plugins())
+    made: dict[Path, str] = {}  # everything is made before anything is written
+    if output is not None:
+        from oplet.tools.selection.resolver_code import resolver_code
+
+        made[output] = resolver_code(served, types=types)
+    if lock is not None or requirements is not None:
+        from oplet.tools.selection.lock import lock_of
+        from oplet.tools.selection.lock import requirements as requirements_of
+
+        locked = lock_of(served, opened)
+        if lock is not None:
+            made[lock] = locked.to_json()
+        if requirements is not None:
+            made[requirements] = requirements_of(locked)
+    for path, text in made.items():
+        write_made(path, text)
+    _show(served, list(made), json)
+
+
+def _show(served: list[Served], written: list[Path], json: bool) -> None:
+    from oplet.cli.console import Printer, print_json
+
+    if json:
+        print_json({"ops": [_described(each) for each in served], "written": list(map(str, written))})
+        return
+    printer = Printer()
+    rows = []
+    for each in served:
+        name = f"{each.need.name} (custom)" if each.need.custom else each.need.name
+        types = ", ".join(type.name.lower() for type in each.need.types) or "any"
+        rows.append((name, _ranges(each), types, ", ".join(dict.fromkeys(str(c.provenance) for c in each.claims))))
+    printer.table("", ["op", "versions", "types", "served by"], rows)
+    if written:
+        printer.line()
+        printer.line(f"written: {', '.join(map(str, written))}")
+
+
+def _ranges(each: Served) -> str:
+    spans = ((c.min_version, c.max_version) for c in each.claims)
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _described(each: Served) -> dict[str, Any]:
+    return {
+        "op": each.need.name,
+        "custom": each.need.custom,
+        "versions": list(each.versions),
+        "types": [type.name for type in each.need.types],
+        "models": list(each.need.models),
+        "served_by": [
+            {
+                "distribution": claim.provenance.distribution,
+                "version": claim.provenance.version,
+                "plugin": claim.provenance.plugin,
+                "min_version": claim.min_version,
+                "max_version": claim.max_version,
+            }
+            for claim in each.claims
+        ],
+    }
+
+
+def _check(path: Path, models: list[Model], all_codes: bool, plugins: PluginManager, json: bool) -> int:
+    from oplet.cli.console import Printer, print_json
+    from oplet.tools.selection.check import check_installed, check_models
+    from oplet.tools.selection.lock import Lock
+
+    lock = Lock.read(path)
+    in_models, in_packages = check_models(lock, models, all_codes=all_codes), check_installed(lock, plugins)
+    problems = [*in_models, *in_packages]
+    if json:
+        print_json(
+            {
+                "lock": str(path),
+                "holds": not problems,
+                "models": [problem.as_dict() for problem in in_models],
+                "installed": [problem.as_dict() for problem in in_packages],
+            }
+        )
+        return 1 if problems else 0
+    printer = Printer()
+    for problem in problems:
+        printer.line(problem.text)
+    if in_models:
+        printer.line(f"{path} has to be made anew, with these models: oplet select MODEL... --lock {path}")
+    if not problems:
+        counts = [f"{len(found)} {what}{'' if len(found) == 1 else 's'}" for found, what in _counted(models, lock.distributions)]
+        printer.line(f"{path} holds: {' and '.join(counts)} checked.")
+    return 1 if problems else 0
+
+
+def _counted(models: list[Model], packages: tuple[Any, ...]) -> tuple[tuple[Any, str], ...]:
+    return (models, "model"), (packages, "package")

@@ -1,0 +1,123 @@
+"""Whether models, and what is installed, still are what a lock file has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from oplet.model.model import Model
+from oplet.plugins.plugin import API_VERSION
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.tools.selection.fingerprint import installed
+from oplet.tools.selection.lock import Lock
+from oplet.tools.selection.needs import NodeNeed, node_needs
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["Problem", "check_installed", "check_models"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One way in which something is not what the lock has.
+
+    Attributes:
+        kind: "op", "version" or "type" of a model; "oplet", "api", "missing", "version", "hash" or "served" of what is installed.
+        text: the whole of it, in a sentence.
+        name: the op, or the distribution.
+        model: the model, "" if none is concerned.
+        subgraph: where the first node is that needs more, -1 if none is concerned.
+        node: its index there.
+    """
+
+    kind: str
+    text: str
+    name: str
+    model: str = ""
+    subgraph: int = -1
+    node: int = -1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return asdict(self)
+
+
+def check_models(lock: Lock, models: Iterable[Model], *, all_codes: bool = False) -> list[Problem]:
+    """What models need that the lock lacks: of each op, version and type the first node that needs it.
+
+    Raises:
+        ModelError: a model breaks a rule of the format.
+    """
+    versions: dict[tuple[str, bool], set[int]] = {}
+    types: dict[tuple[str, bool], set[TensorType]] = {}
+    for op in lock.ops:
+        versions.setdefault((op.name, op.custom), set()).update(op.versions)
+        types.setdefault((op.name, op.custom), set()).update(op.types or TensorType)
+    problems: dict[tuple[str, str, bool, object, str], Problem] = {}
+    for model in models:
+        for need in node_needs(model, all_codes=all_codes):
+            key = need.name, need.custom
+            for kind, value, reason in _lacking(need, versions.get(key), types.get(key)):
+                where = f"Node {need.node} ({need.name}) of subgraph {need.subgraph} of {model.name}"
+                problem = Problem(kind, f"{where} {reason}", need.name, model.name, need.subgraph, need.node)
+                problems.setdefault((kind, *key, value, model.name), problem)
+    return list(problems.values())
+
+
+def _lacking(need: NodeNeed, versions: set[int] | None, types: set[TensorType] | None) -> Iterator[tuple[str, object, str]]:
+    if versions is None or types is None:
+        yield "op", None, f"needs {need.name} version {need.version}, and the lock has no {need.name}."
+        return
+    if need.version not in versions:
+        has = ", ".join(map(str, sorted(versions)))
+        plural = "s" if len(versions) > 1 else ""
+        yield "version", need.version, f"needs {need.name} version {need.version}, and the lock has version{plural} {has}."
+    for type in need.types:
+        if type not in types:
+            has = ", ".join(t.name for t in sorted(types))
+            yield "type", type, f"needs {need.name} for {type.name}, and the lock has it for {has}."
+
+
+def check_installed(lock: Lock, plugins: PluginManager | None = None) -> list[Problem]:
+    """How the installed distributions differ from those of the lock.
+
+    Args:
+        plugins: asked also whether another package's kernel would now be taken for an op.
+    """
+    from oplet import __version__
+
+    problems = []
+    if lock.oplet != __version__:
+        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: pip install oplet=={lock.oplet}."
+        problems.append(Problem("oplet", text, "oplet"))
+    if lock.api != API_VERSION:
+        text = f"This oplet speaks plugin API {API_VERSION}, and the lock has {lock.api}."
+        problems.append(Problem("api", text, "oplet"))
+    for locked in lock.distributions:
+        name, pin = locked.name, f"pip install {locked.name}=={locked.version}"
+        found = installed(name)
+        if found is None:
+            problems.append(Problem("missing", f"{name} is not installed, and the lock has {locked.version}: {pin}.", name))
+            continue
+        if found.version != locked.version:
+            text = f"{name} {found.version} is installed, and the lock has {locked.version}: {pin}."
+            problems.append(Problem("version", text, name))
+        if found.hash != locked.hash:
+            text = f"The code of {name} {found.version} has the hash {found.hash}, and the lock has {locked.hash}."
+            problems.append(Problem("hash", text, name))
+    if plugins is not None:
+        problems.extend(_served_by_others(lock, plugins))
+    return problems
+
+
+def _served_by_others(lock: Lock, plugins: PluginManager) -> Iterator[Problem]:
+    resolver = plugins.resolver()
+    for op in lock.ops:
+        wanted = set(op.versions)
+        for claim in resolver.claims(op.name if op.custom else BuiltinOperator[op.name]):
+            there = claim.provenance.distribution
+            if there != op.distribution and wanted.intersection(range(claim.min_version, claim.max_version + 1)):
+                text = f"{op.name} is served by {claim.provenance} now, and the lock has it from {op.distribution}."
+                yield Problem("served", text, there)

@@ -1,0 +1,47 @@
+"""Names in, and writing of, what `oplet select` makes."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from oplet.tools.selection.needs import SelectionError
+
+__all__ = ["file_labels", "write_made"]
+
+#: What every file that is made here has in it, so that no other is written over.
+_MARK = b"oplet select"
+
+
+def file_labels(paths: Iterable[str]) -> list[str]:
+    """The names of files, without folders, sorted; fit for a comment."""
+    return sorted({re.sub(r"[^\w .,+()@<>-]", "?", os.path.basename(path), flags=re.ASCII) for path in paths})
+
+
+def write_made(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file, whole or not at all, over one of the same making only.
+
+    Raises:
+        SelectionError: a file is there that `oplet select` did not make.
+    """
+    target = Path(path)
+    if target.exists() and (not target.is_file() or _MARK not in target.read_bytes()):
+        raise SelectionError(f"'{path}' is there already and was not made by `oplet select`; name another file, or remove it.")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".oplet-")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,204 @@
+"""`oplet.lock.json`: which ops models need, and exactly which installed packages serve them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oplet.errors import OpletError
+from oplet.model.model import Model
+from oplet.plugins.plugin import API_VERSION
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.tools.selection.files import file_labels
+from oplet.tools.selection.fingerprint import Installed, installed
+from oplet.tools.selection.serving import Served
+
+__all__ = ["Lock", "LockError", "LockedOp", "lock_of", "requirements"]
+
+#: The form of the file.
+FORMAT = 1
+
+
+class LockError(OpletError, ValueError):
+    """A lock file cannot be read, or what is installed cannot be locked."""
+
+
+@dataclass(frozen=True)
+class LockedOp:
+    """An op as one distribution serves it.
+
+    Attributes:
+        name: the built-in operator's name, or the custom op's.
+        custom: whether it is a custom op.
+        versions: the versions, ascending.
+        types: the types of tensors that the models' nodes read and write, ascending; empty for any.
+        distribution: the package that serves it.
+    """
+
+    name: str
+    custom: bool
+    versions: tuple[int, ...]
+    types: tuple[TensorType, ...]
+    distribution: str
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The contents of a lock file.
+
+    Attributes:
+        oplet: oplet's version.
+        api: the version of the plugin contract.
+        models: names of the models' files and their SHA-256, in hexadecimal.
+        ops: the ops, sorted by name.
+        distributions: the packages that serve them, sorted by name.
+    """
+
+    oplet: str
+    api: int
+    models: tuple[tuple[str, str], ...]
+    ops: tuple[LockedOp, ...]
+    distributions: tuple[Installed, ...]
+
+    def to_json(self) -> str:
+        """The text of the file; the same lock gives the same text."""
+        packages = {package.name: package for package in self.distributions}
+        ops = [
+            {
+                "name": op.name,
+                "custom": op.custom,
+                "versions": list(op.versions),
+                "types": [type.name for type in op.types],
+                "distribution": op.distribution,
+                "distribution_version": packages[op.distribution].version,
+                "distribution_hash": packages[op.distribution].hash,
+            }
+            for op in self.ops
+        ]
+        value = {
+            "made_by": "oplet select",
+            "format": FORMAT,
+            "oplet": {"version": self.oplet, "plugin_api": self.api},
+            "models": [{"name": name, "sha256": digest} for name, digest in self.models],
+            "ops": ops,
+        }
+        return json.dumps(value, indent=2) + "\n"
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Lock:
+        """Read a lock file.
+
+        Raises:
+            LockError: the file cannot be read, or is none.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise LockError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        try:
+            return _parsed(json.loads(text))
+        except RecursionError as error:
+            raise LockError(f"'{path}' is not a lock file of oplet: it is nested too deeply.") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, LockError):
+                raise LockError(f"'{path}' {error}") from error
+            what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise LockError(
+                f"'{path}' is not a lock file of oplet: {what}; make it with `oplet select MODEL --lock {path}`."
+            ) from error
+
+
+def _parsed(value: Any) -> Lock:
+    if not isinstance(value, dict):
+        raise ValueError("it is not a JSON object")
+    if value["format"] != FORMAT:
+        raise LockError(f"has the format {value['format']!r} and this oplet reads {FORMAT}; upgrade oplet, or make it anew.")
+    ops, packages = [], {}
+    for op in value["ops"]:
+        types = tuple(sorted(_type(name) for name in op["types"]))
+        versions = tuple(sorted(_number(version) for version in op["versions"]))
+        name, distribution = _text(op["name"]), _text(op["distribution"])
+        if not op["custom"] and name not in BuiltinOperator.__members__:
+            raise ValueError(f"there is no built-in operator {name!r}")
+        ops.append(LockedOp(name, bool(op["custom"]), versions, types, distribution))
+        package = Installed(distribution, _text(op["distribution_version"]), _text(op["distribution_hash"]))
+        if packages.setdefault(distribution, package) != package:
+            raise ValueError(f"it has {distribution} in two versions or with two hashes")
+    models = tuple((_text(model["name"]), _text(model["sha256"])) for model in value["models"])
+    oplet = value["oplet"]
+    return Lock(
+        _text(oplet["version"]), _number(oplet["plugin_api"]), models, tuple(ops), tuple(packages[n] for n in sorted(packages))
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} stands where a text must be")
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{value!r} stands where a number must be")
+    return value
+
+
+def _type(name: Any) -> TensorType:
+    if name not in TensorType.__members__:
+        raise ValueError(f"there is no tensor type {name!r}")
+    return TensorType[name]
+
+
+def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
+    """Lock what serves these needs now.
+
+    Args:
+        served: the ops, and who serves them.
+        models: the models that the needs came from.
+
+    Raises:
+        LockError: something is served by code that no installed distribution brings.
+    """
+    from oplet import __version__
+
+    ops: dict[tuple[str, bool, str], LockedOp] = {}
+    packages: dict[str, Installed] = {}
+    for need, claims in served:
+        for claim in claims:
+            origin = claim.provenance
+            package = packages.get(origin.distribution) or (installed(origin.distribution) if origin.distribution else None)
+            if package is None:
+                raise LockError(
+                    f"{need.name} is served by the plugin '{origin.plugin}', which no installed distribution brings, "
+                    "so that nothing can be pinned; install it as a package."
+                )
+            packages[origin.distribution] = package
+            key = need.name, need.custom, package.name
+            versions = set(range(claim.min_version, claim.max_version + 1)) | set(ops[key].versions if key in ops else ())
+            ops[key] = LockedOp(need.name, need.custom, tuple(sorted(versions)), need.types, package.name)
+    names = [(os.path.basename(model.name), _digest(model)) for model in models]
+    distributions = {package.name: package for package in packages.values()}
+    return Lock(
+        __version__,
+        API_VERSION,
+        tuple(sorted(set(names))),
+        tuple(ops[key] for key in sorted(ops)),
+        tuple(distributions[name] for name in sorted(distributions)),
+    )
+
+
+def _digest(model: Model) -> str:
+    return hashlib.sha256(model.data if len(model.data) else model.to_bytes()).hexdigest()
+
+
+def requirements(lock: Lock) -> str:
+    """The text of a requirements.txt that installs just what the lock has."""
+    models = ", ".join(file_labels(name for name, _ in lock.models))
+    pins = {"oplet": lock.oplet} | {package.name: package.version for package in lock.distributions}
+    head = "# Made by `oplet select`" + (f" for {models}" if models and len(models) < 100 else "") + "."
+    return "\n".join([head, *(f"{name}=={version}" for name, version in sorted(pins.items()))]) + "\n"

@@ -1,0 +1,87 @@
+"""Code that registers just the ops that models need: a plugin module and a resolver in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+
+from oplet.tools.selection.files import file_labels
+from oplet.tools.selection.needs import OpNeed
+from oplet.tools.selection.serving import Served, kernel_path
+
+__all__ = ["resolver_code"]
+
+_TEMPLATES = Path(__file__).parents[1] / "templates" / "selection"
+_WIDTH = 130
+_IMPORTS = "from oplet import MutableOpResolver, hookimpl"
+_IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, hookimpl\nfrom oplet.ops.limited import TypeLimit"
+
+
+def resolver_code(served: Sequence[Served], *, types: bool = False) -> str:
+    """The text of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
+
+    Args:
+        served: the ops, and who serves them.
+        types: refuse nodes that read or write other types of tensors than the models' nodes do.
+
+    Raises:
+        SelectionError: a registration has no name that code could import it by.
+    """
+    from oplet import __version__
+
+    limited = types and any(each.need.types for each in served)
+    return _template("resolver").substitute(
+        what=_what([each.need for each in served]),
+        oplet=__version__,
+        imports=_IMPORTS_WITH_TYPES if limited else _IMPORTS,
+        helpers=_template("only").template if limited else "",
+        registrations="\n".join(_registrations(served, types)) or "    # No model needs any.",
+    )
+
+
+def _template(name: str) -> Template:
+    return Template((_TEMPLATES / f"{name}.py.in").read_text(encoding="utf-8"))
+
+
+def _what(needs: Sequence[OpNeed]) -> str:
+    """The first line of the docstring: one line, and a short one."""
+    models = file_labels(model for need in needs for model in need.models)
+    more = ", and others asked for by name" if any(not need.models for need in needs) else ""
+    if not models:
+        return "Operators that were asked for by name."
+    listed = ", ".join(models)
+    if len(listed) > 60:
+        listed = f"{len(models)} models" if len(models) > 1 else "a model"
+    return f"The operators that {listed} need{'s' if len(models) == 1 else ''}, in just these versions{more}."
+
+
+def _registrations(served: Sequence[Served], types: bool) -> list[str]:
+    """A block for each package."""
+    blocks: dict[str, list[str]] = {}
+    for need, claims in served:
+        for claim in claims:
+            arguments = [_quoted(need.name), _quoted(kernel_path(claim))]
+            if (claim.min_version, claim.max_version) != (1, 1):
+                arguments.append(str(claim.min_version))
+            if claim.max_version != claim.min_version:
+                arguments.append(str(claim.max_version))
+            if types and need.types:
+                arguments.append(f"limit=_only({', '.join(f'TensorType.{type.name}' for type in need.types)})")
+            call = _call(f"resolver.add_{'custom' if need.custom else 'builtin'}", arguments)
+            blocks.setdefault(ascii(str(claim.provenance))[1:-1], []).extend(call)
+    return [line for origin in sorted(blocks) for line in (f"    # {origin}", *blocks[origin])]
+
+
+def _call(function: str, arguments: Sequence[str]) -> list[str]:
+    """A call as the formatter writes it: on one line, or one argument a line."""
+    line = f"    {function}({', '.join(arguments)})"
+    return [line] if len(line) <= _WIDTH else [f"    {function}(", *(f"        {a}," for a in arguments), "    )"]
+
+
+def _quoted(text: str) -> str:
+    """A literal in ASCII, between double quotes unless there are some in it."""
+    literal = ascii(text)
+    if literal.startswith("'") and '"' not in literal and "\\'" not in literal:
+        literal = f'"{literal[1:-1]}"'
+    return literal

@@ -1,0 +1,134 @@
+"""Which registrations of which installed packages serve what models need."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from oplet.ops.registration import Registration
+from oplet.ops.resolver import Claim, op_label
+from oplet.tools.selection.needs import OpNeed, SelectionError
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["MissingOpsError", "Served", "kernel_path", "serve"]
+
+
+class MissingOpsError(SelectionError):
+    """No installed package serves what is needed.
+
+    Attributes:
+        ops: the names of the ops.
+    """
+
+    def __init__(self, message: str, ops: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.ops = ops
+
+
+class Served(NamedTuple):
+    """A need, and who serves it.
+
+    Attributes:
+        need: the op.
+        claims: who serves its versions, in ascending ranges that hold no version but those needed.
+    """
+
+    need: OpNeed
+    claims: tuple[Claim, ...]
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """The versions that are served, which are those needed, or all there are where the need names none."""
+        return tuple(v for claim in self.claims for v in range(claim.min_version, claim.max_version + 1))
+
+
+def serve(needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True) -> list[Served]:
+    """Find who serves each need, as an interpreter with these plugins would.
+
+    Args:
+        load: import each kernel, so that what is broken is known now.
+
+    Raises:
+        MissingOpsError: nothing serves some of them; the message names all of these.
+        OpConflictError: several plugins claim one and nothing says which to take.
+        ResolverError: a kernel cannot be imported.
+    """
+    resolver = plugins.resolver()
+    found, missing, names = [], [], []
+    for need in needs:
+        by_version = {v: c for c in resolver.claims(need.op) for v in range(c.min_version, c.max_version + 1)}
+        wanted = need.versions or tuple(sorted(by_version))
+        absent = [version for version in wanted if version not in by_version]
+        if absent or not wanted:
+            which = f" version{'s' if len(absent) > 1 else ''} {', '.join(map(str, absent))}" if absent else ""
+            who = f", which {' and '.join(need.models)} need{'s' if len(need.models) == 1 else ''}" if need.models else ""
+            missing.append(f"No installed package serves {need.name}{which}{who}: {plugins.advice(need.op)}")
+            names.append(need.name)
+            continue
+        claims = tuple(_ranges(wanted, by_version))
+        if load:
+            for claim in claims:
+                claim.load(claim.min_version)
+        found.append(Served(need, claims))
+    if missing:
+        raise MissingOpsError(" ".join(missing), tuple(names))
+    return found
+
+
+def _ranges(versions: Sequence[int], by_version: dict[int, Claim]) -> Iterator[Claim]:
+    """The claims cut to just these versions; neighbours that one claim serves stay together."""
+    current: Claim | None = None
+    for version in versions:
+        claim = by_version[version]
+        if current is not None and current.max_version == version - 1 and _same(current, claim):
+            current = replace(current, max_version=version)
+            continue
+        if current is not None:
+            yield current
+        current = replace(claim, min_version=version, max_version=version)
+    if current is not None:
+        yield current
+
+
+def _same(a: Claim, b: Claim) -> bool:
+    return a.target is b.target or (isinstance(a.target, str) and a.target == b.target and a.provenance == b.provenance)
+
+
+def kernel_path(claim: Claim) -> str:
+    """The "module:NAME" of a claim's registration.
+
+    Raises:
+        SelectionError: it is an object that no module of its package has under a name.
+    """
+    target = claim.target
+    if isinstance(target, str):
+        module, _, name = target.partition(":")
+        return f"{module}:{name or 'REGISTRATION'}"
+    for module in _modules(claim, target):
+        for name, value in vars(module).items():
+            if value is target and name.isidentifier():
+                return f"{module.__name__}:{name}"
+    raise SelectionError(
+        f"The registration of {op_label(claim.op)} of {claim.provenance} has no name that generated code could import it by: "
+        f"it must be an attribute of the module {claim.provenance.module}, or be registered as 'module:NAME'."
+    )
+
+
+def _modules(claim: Claim, target: Registration) -> Iterator[object]:
+    """Where the registration may have its name: the plugin's module, those of its methods, the rest of the package."""
+    home = claim.provenance.module
+    methods = (target.prepare, target.bind, target.invoke, target.init)
+    top = home.partition(".")[0]
+    names = [home, *(getattr(method, "__module__", None) or "" for method in methods)]
+    names += sorted(name for name in list(sys.modules) if name == top or name.startswith(f"{top}."))
+    for name in dict.fromkeys(filter(None, names)):
+        module = sys.modules.get(name)
+        if module is None and name == home:
+            module = importlib.import_module(name)
+        if module is not None:
+            yield module
