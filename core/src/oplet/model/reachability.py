@@ -36,7 +36,9 @@ def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[i
 def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
     """The options of a node that name subgraphs: table and field."""
     for options in (node.builtin_options, node.builtin_options_2):
-        for field in () if options is None else options.fields:
+        if options is None:
+            continue
+        for field in options.fields:
             names = field.name == "subgraph" or field.name.endswith(("subgraph_index", "subgraph_indices"))
             if (names or field.name == "called_computations") and getattr(options, field.name) is not None:
                 yield options, field.name

@@ -8,7 +8,7 @@ import importlib.util
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import importlib_metadata
 
@@ -58,7 +58,7 @@ def installed(name: str) -> Installed | None:
     return Installed(dist.name, dist.version, f"sha256:{digest}")
 
 
-def _is_editable(dist: importlib_metadata.Distribution) -> bool:
+def _is_editable(dist: Any) -> bool:
     try:
         origin = json.loads(dist.read_text("direct_url.json") or "{}")
         return bool(origin.get("dir_info", {}).get("editable"))
@@ -66,7 +66,7 @@ def _is_editable(dist: importlib_metadata.Distribution) -> bool:
         return False
 
 
-def _recorded(dist: importlib_metadata.Distribution) -> Iterator[str]:
+def _recorded(dist: Any) -> Iterator[str]:
     for file in dist.files or ():
         path = file.as_posix()
         if file.parts[0].endswith((".dist-info", ".egg-info")) or ".." in file.parts or not _counts(path):
@@ -77,7 +77,7 @@ def _recorded(dist: importlib_metadata.Distribution) -> Iterator[str]:
             yield _line(path, Path(str(file.locate())))
 
 
-def _walked(dist: importlib_metadata.Distribution) -> Iterator[str]:
+def _walked(dist: Any) -> Iterator[str]:
     modules = [entry.module for entry in dist.entry_points if entry.group == _GROUP]
     for name in sorted({module.partition(".")[0] for module in modules}):
         try:

@@ -118,7 +118,8 @@ def _parsed(value: Any) -> Lock:
         raise ValueError("it is not a JSON object")
     if value["format"] != FORMAT:
         raise LockError(f"has the format {value['format']!r} and this oplet reads {FORMAT}; upgrade oplet, or make it anew.")
-    ops, packages = [], {}
+    ops: list[LockedOp] = []
+    packages: dict[str, Installed] = {}
     for op in value["ops"]:
         types = tuple(sorted(_type(name) for name in op["types"]))
         versions = tuple(sorted(_number(version) for version in op["versions"]))

@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from oplet.ops.registration import Registration
@@ -109,17 +110,17 @@ def kernel_path(claim: Claim) -> str:
     if isinstance(target, str):
         module, _, name = target.partition(":")
         return f"{module}:{name or 'REGISTRATION'}"
-    for module in _modules(claim, target):
-        for name, value in vars(module).items():
-            if value is target and name.isidentifier():
-                return f"{module.__name__}:{name}"
+    for home in _modules(claim, target):
+        for attribute, value in vars(home).items():
+            if value is target and attribute.isidentifier():
+                return f"{home.__name__}:{attribute}"
     raise SelectionError(
         f"The registration of {op_label(claim.op)} of {claim.provenance} has no name that generated code could import it by: "
         f"it must be an attribute of the module {claim.provenance.module}, or be registered as 'module:NAME'."
     )
 
 
-def _modules(claim: Claim, target: Registration) -> Iterator[object]:
+def _modules(claim: Claim, target: Registration) -> Iterator[ModuleType]:
     """Where the registration may have its name: the plugin's module, those of its methods, the rest of the package."""
     home = claim.provenance.module
     methods = (target.prepare, target.bind, target.invoke, target.init)
