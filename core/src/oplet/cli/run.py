@@ -11,11 +11,10 @@ from oplet.cli.settings import Debug, Delegates, ModelFile, PluginSwitches, sett
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.run import RunResult, Value
+    from oplet.tools.run import RunResult
 
 __all__ = ["run"]
 
-_HEAD = 6
 _DEFAULT_TOP = 5
 
 
@@ -92,39 +91,14 @@ def run(
 
 
 def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
+    from oplet.tools.showing import described, head
+
     served = ", ".join(f"{count} by {who}" for who, count in result.providers.items()) or "none"
     printer.line(f"nodes: {served}", "dim")
     sources = [f"random, seed {seed}" if value.source == "random" else value.source for value in result.inputs]
     columns = ["name", "type", "shape", "from", "values"]
-    printer.table("inputs", columns, [(*_described(v), source, _head(v)) for v, source in zip(result.inputs, sources)])
-    printer.table("outputs", ["name", "type", "shape", "values"], [(*_described(v), _head(v)) for v in result.outputs])
-
-
-def _described(value: Value) -> tuple[str, str, str]:
-    kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
-    scale, zero_point = value.details["quantization"]
-    if scale:
-        kind += f" (scale {scale:.6g}, zero point {zero_point})"
-    return value.name, kind, str(list(value.array.shape))
-
-
-def _head(value: Value) -> str:
-    """The first values, of quantized tensors the real numbers."""
-    from oplet.tools.outputs import dequantize
-
-    flat = value.array.reshape(-1)
-    shown = dequantize(flat[:_HEAD], value.details).tolist()
-    more = ", ..." if flat.size > _HEAD else ""
-    return ", ".join(map(_number, shown)) + more
-
-
-def _number(value: object) -> str:
-    if isinstance(value, float | complex) and not isinstance(value, bool):
-        return f"{value:.6g}"
-    if isinstance(value, bytes):
-        text = value[:40].decode(errors="backslashreplace")
-        return f"'{text}'" + ("..." if len(value) > 40 else "")
-    return str(value)
+    printer.table("inputs", columns, [(*described(v), source, head(v)) for v, source in zip(result.inputs, sources)])
+    printer.table("outputs", ["name", "type", "shape", "values"], [(*described(v), head(v)) for v in result.outputs])
 
 
 def _print_top(printer: Printer, result: RunResult, count: int, labels: list[str], file: str) -> None:

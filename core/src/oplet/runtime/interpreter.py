@@ -91,7 +91,7 @@ class Interpreter:
     def __init__(
         self,
         model_path: str | os.PathLike[str] | None = None,
-        model_content: bytes | None = None,
+        model_content: bytes | memoryview | None = None,
         experimental_delegates: Sequence[Delegate] | None = None,
         num_threads: int | None = None,
         experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,

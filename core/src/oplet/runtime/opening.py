@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["check_strict", "manager_of", "open_model"]
 
 
-def open_model(path: str | os.PathLike[str] | None, content: bytes | None) -> Model:
+def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None) -> Model:
     if path and content:
         raise ModelError("Can't both provide `model_path` and `model_content`")
     if path:

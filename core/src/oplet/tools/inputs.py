@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -233,6 +230,11 @@ def _read_named(path: Path) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> Any:
+    # Here, so that a program which runs on random values or pictures starts without them.
+    import json
+    import zipfile
+    import zlib
+
     suffix = path.suffix.lower()
     try:
         if suffix == ".json":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +88,9 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
         TensorError: the file's ending is unknown, or several outputs are to go into an .npy.
         OSError: the file cannot be written.
     """
+    import json
+    import zipfile
+
     check_suffix(path)
     suffix = path.suffix.lower()
     if suffix == ".json":

@@ -57,7 +57,7 @@ class RunResult:
 
 
 def run_model(
-    model: str | os.PathLike[str],
+    model: str | os.PathLike[str] | bytes | memoryview,
     inputs: Sequence[str] = (),
     *,
     signature: str | None = None,
@@ -71,7 +71,7 @@ def run_model(
     """Run a model once.
 
     Args:
-        model: the .tflite file.
+        model: the .tflite file, or its bytes.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random.
         signature: which signature to run; the only one if None, or else the first subgraph.
         scale: of pixels, see `oplet.tools.pictures.load_picture`.
@@ -85,7 +85,14 @@ def run_model(
         OpletError: the model, a package or an input is wrong.
         OSError: a file cannot be read.
     """
-    interpreter = Interpreter(model_path=model, num_threads=num_threads, plugins=plugins, experimental_delegates=delegates)
+    content = model if isinstance(model, bytes | memoryview) else None
+    interpreter = Interpreter(
+        model_path=None if isinstance(model, bytes | memoryview) else model,
+        model_content=content,
+        num_threads=num_threads,
+        plugins=plugins,
+        experimental_delegates=delegates,
+    )
     named = NamedModel(interpreter, signature)
     given = load_inputs(inputs, named.inputs, scale=scale, offset=offset)
     fed = named.complete(given, seed)

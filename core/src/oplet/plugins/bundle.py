@@ -1,0 +1,83 @@
+"""The plugin manager inside what `oplet build --with-core` makes: it has one package of ops and looks for no other.
+
+There it stands in for `oplet.plugins.manager`, so that starting costs neither a search of the environment nor a plugin
+framework; in the whole of oplet nothing uses it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from oplet.errors import PluginError
+from oplet.ops.registration import Provenance
+from oplet.ops.resolver import MutableOpResolver, Op, op_key, op_label
+from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import DelegateRegistry
+
+__all__ = ["Bundle"]
+
+
+class Bundle:
+    """The ops of one build, with the methods of a PluginManager that running a model uses.
+
+    A build's `oplet.plugins.manager` has a subclass that sets the attributes; its `PluginManager` takes the arguments of the
+    real one only to say that they have no meaning here.
+
+    Attributes:
+        package: the package of kernels.
+        distribution: the build's name.
+        version: the build's version.
+
+    Raises:
+        PluginError: an argument is given.
+    """
+
+    package = ""
+    distribution = ""
+    version = ""
+
+    def __init__(self, load: object = None, block: object = (), entry_points: object = None) -> None:
+        if load is not None or block or entry_points is not None:
+            raise PluginError(self._fixed("load, block and entry_points"))
+        self._resolver: MutableOpResolver | None = None
+
+    def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | None = None) -> MutableOpResolver:
+        """All ops of the build.
+
+        Raises:
+            PluginError: a preference is given.
+        """
+        if prefer:
+            raise PluginError(self._fixed("prefer"))
+        if self._resolver is None:
+            resolver = MutableOpResolver(Provenance(self.package, self.distribution, self.version, self.package))
+            importlib.import_module(self.package).register_ops(resolver)
+            self._resolver = resolver
+        return self._resolver
+
+    def registry(self) -> DelegateRegistry:
+        """No delegates.
+
+        Raises:
+            PluginError: always.
+        """
+        raise PluginError(f"The build '{self.distribution}' has no delegates; install oplet for them: pip install oplet.")
+
+    def advice(self, op: BuiltinOperator | int | str) -> str:
+        """What to do for an op that is not in the build; one line."""
+        known = isinstance(op, str) and op in BuiltinOperator.__members__
+        key: Op = BuiltinOperator[str(op)] if known else op_key(op)
+        label = op_label(key)
+        served = self.resolver().versions(key)
+        held = f" in version {', '.join(map(str, served))} only" if served else ""
+        return (
+            f"The build '{self.distribution}' holds {'' if served else 'no '}{label}{held}; it has the ops of the models that it was "
+            f"made for. Make it again with this model or with --op {label}."
+        )
+
+    def _fixed(self, what: str) -> str:
+        return f"The ops of the build '{self.distribution}' are fixed, so {what} cannot choose among plugins; pass op_resolver= to add some."

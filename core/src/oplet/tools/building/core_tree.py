@@ -1,0 +1,252 @@
+"""The part of oplet that running a model needs, cut at the borders of its modules and stripped of what only readers need.
+
+Functions that only programs beyond running call (writing models, delegates, asynchronous runs) import their modules late; in
+place of these modules stand lines that say so.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import oplet
+from oplet.tools.building.error import BuildError
+from oplet.tools.building.packages import Package, find_package
+
+__all__ = ["FLATBUFFERS", "core_tree", "lean"]
+
+#: Where the parts of the flatbuffers package go that the reader uses: a wheel may not bring a second `flatbuffers`.
+FLATBUFFERS = "oplet.vendored.flatbuffers"
+
+#: What every build has, whatever its kernels import.
+_ROOTS = ("oplet.runtime.interpreter", "oplet.ops.registration", "oplet.ops.resolver", "oplet.plugins.bundle")
+_PROGRAM_ROOTS = ("oplet.tools.app_main", "oplet.tools.app_contents", "oplet.tools.run", "oplet.tools.showing")
+_LEFT_OUT = frozenset(
+    ("oplet.model.writing", "oplet.runtime.async_runner", "oplet.runtime.async_subgraph", "oplet.runtime.delegation")
+)
+
+_HOOKSPECS = '''\
+"""Marks hooks; no plugin framework looks for the marks here."""
+
+
+def hookimpl(function=None, **options):
+    return function if function is not None else lambda marked: marked
+'''
+
+_MANAGER = '''\
+"""The plugin manager of the build {distribution}."""
+
+import functools
+
+from oplet.plugins.bundle import Bundle
+
+
+class PluginManager(Bundle):
+    package = {package!r}
+    distribution = {distribution!r}
+    version = {version!r}
+
+
+@functools.cache
+def default_manager():
+    return PluginManager()
+'''
+
+_STUB = '''\
+raise ImportError("{module} is not in the build '{distribution}', which has what running models needs; pip install oplet has it.")
+'''
+
+
+def core_tree(
+    kernels: Mapping[str, bytes], *, package: str, distribution: str, version: str, program: bool, custom_options: bool
+) -> dict[str, bytes]:
+    """The source files of the trimmed core by path.
+
+    Args:
+        kernels: the files of the package of kernels; what their modules import from oplet is kept.
+        package: the kernels' package.
+        distribution: the build's name.
+        version: the build's version.
+        program: it is a program, with a command line.
+        custom_options: kernels read FlexBuffers, the form of most custom options.
+
+    Raises:
+        BuildError: an installed source is not as it should be.
+    """
+    cut = _Cut(find_package("oplet"), distribution, custom_options)
+    roots = [*_ROOTS, *(_PROGRAM_ROOTS if program else ())]
+    for path, content in kernels.items():
+        if path.endswith(".py"):
+            roots += [cut.module(name, path) for name in _oplet_names(ast.parse(content, path))]
+    generated = {
+        "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
+        "oplet.plugins.hookspecs": _HOOKSPECS,
+    }
+    kept = cut.closure([*roots, *generated], generated)
+    files: dict[str, bytes] = {}
+    for module in sorted(kept):
+        if module == "oplet":
+            text = ast.unparse(_public(cut.tree(module), kept))
+        elif module in generated:
+            text = lean(ast.parse(generated[module]))
+        elif module in _LEFT_OUT:
+            text = _STUB.format(module=module, distribution=distribution)
+        else:
+            text = lean(cut.tree(module))
+        files[cut.path(module)] = f"{text.rstrip()}\n".encode() if text.strip() else b""
+        files.update(cut.data(module))
+    return {**files, **_flatbuffers(cut.flatbuffers)}
+
+
+def lean(tree: ast.Module) -> str:
+    """A module's code without docstrings, comments and what is for type checkers; it imports the build's flatbuffers."""
+    return ast.unparse(ast.fix_missing_locations(_Lean().visit(tree)))
+
+
+class _Cut:
+    """Follows imports through the installed oplet."""
+
+    def __init__(self, source: Package, distribution: str, custom_options: bool) -> None:
+        self._source = source
+        self._distribution = distribution
+        self._homes = _homes(self.tree("oplet"))
+        self.flatbuffers = {"number_types", *(["flexbuffers"] if custom_options else [])}
+
+    def tree(self, module: str) -> ast.Module:
+        path = self._source.modules.get(module)
+        return ast.parse(path.read_bytes() if path is not None else b"")
+
+    def path(self, module: str) -> str:
+        file = module.replace(".", "/")
+        return f"{file}/__init__.py" if module in self._source.packages else f"{file}.py"
+
+    def module(self, name: str, importer: str) -> str:
+        """The module behind a name that is imported: a public name's home, a module, or the module that a name is in."""
+        name = self._homes.get(name, name)
+        for module in (name, name.rpartition(".")[0]):
+            if module in self._source.modules:
+                return module
+        raise BuildError(f"{importer} imports {name}, which oplet {oplet.__version__} does not have.")
+
+    def closure(self, roots: Iterable[str], generated: Mapping[str, str]) -> set[str]:
+        kept: set[str] = set()
+        waiting = list(roots)
+        while waiting:
+            module = waiting.pop()
+            if module in kept:
+                continue
+            kept.add(module)
+            waiting.extend(".".join(module.split(".")[:length]) for length in range(1, module.count(".") + 1))
+            if module == "oplet" or module in _LEFT_OUT:
+                continue
+            tree = ast.parse(generated[module]) if module in generated else self.tree(module)
+            waiting.extend(self.module(name, module) for name in _oplet_names(tree))
+        return kept
+
+    def data(self, module: str) -> dict[str, bytes]:
+        """Data files beside a module that name themselves in its source."""
+        path = self._source.modules.get(module)
+        if path is None or module in _LEFT_OUT:
+            return {}
+        text = path.read_text(encoding="utf-8")
+        folder = "/".join(module.split(".")[1:-1])
+        found = {}
+        for name, file in self._source.data.items():
+            parent, _, base = name.rpartition("/")
+            if parent == folder and base in text:
+                found[f"oplet/{name}"] = file.read_bytes()
+        return found
+
+
+class _Lean(ast.NodeTransformer):
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        node.body = _undocumented(node.body)
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.body = _undocumented(node.body) or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = _undocumented(node.body) or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.body = _undocumented(node.body) or [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt] | None:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            kept = [self.visit(statement) for statement in node.orelse]
+            return kept or None
+        return self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        if (node.module or "").partition(".")[0] == "flatbuffers" and not node.level:
+            node.module = FLATBUFFERS + (node.module or "").removeprefix("flatbuffers")
+        return node
+
+
+def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Without docstrings, and without texts that stand where one could."""
+    return [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))]
+
+
+def _oplet_names(tree: ast.Module) -> Iterator[str]:
+    """What a module imports of oplet, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "oplet")
+        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "oplet":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _homes(tree: ast.Module) -> dict[str, str]:
+    """Where the public names live: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
+            return {f"oplet.{name}": home for name, home in ast.literal_eval(node.value).items()}
+    raise BuildError(f"oplet {oplet.__version__} does not say where its public names live.")
+
+
+def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
+    """The face of oplet with the names that are left."""
+    homes = {name.partition(".")[2]: home for name, home in _homes(tree).items() if home in kept - _LEFT_OUT}
+    tree = _Lean().visit(tree)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            if node.targets[0].id == "_HOMES":
+                node.value = ast.parse(repr(homes), mode="eval").body
+            elif node.targets[0].id == "__all__":
+                names = sorted({*homes, "__version__"} & set(ast.literal_eval(node.value)))
+                node.value = ast.parse(repr(names), mode="eval").body
+    return ast.fix_missing_locations(tree)
+
+
+def _flatbuffers(wanted: Iterable[str]) -> dict[str, bytes]:
+    """The modules of the flatbuffers package that are wanted, and those that they import, as they are."""
+    source = find_package("flatbuffers")
+    folder = FLATBUFFERS.replace(".", "/")
+    files = {f"{folder.rpartition('/')[0]}/__init__.py": b"", f"{folder}/__init__.py": b""}
+    waiting = list(wanted)
+    while waiting:
+        name = waiting.pop()
+        path = source.modules.get(f"flatbuffers.{name}")
+        if f"{folder}/{name}.py" in files or path is None:
+            continue
+        content = files[f"{folder}/{name}.py"] = path.read_bytes()
+        for node in ast.walk(ast.parse(content)):
+            if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("flatbuffers")):
+                base = (node.module or "").removeprefix("flatbuffers").strip(".")
+                waiting.extend([base.partition(".")[0]] if base else [alias.name for alias in node.names])
+    return files

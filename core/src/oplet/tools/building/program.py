@@ -1,0 +1,98 @@
+"""What is in a program besides kernels and core: its entry, its description of itself, and the licences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from oplet.tools.building.sources import Distribution
+
+__all__ = ["contents_module", "licence_files", "main_module"]
+
+_MAIN = '''\
+import sys
+
+if sys.version_info < (3, 10):
+    sys.exit({name!r} + ": Python 3.10 or later is needed, this is " + sys.version.split()[0])
+try:
+    import numpy
+except ModuleNotFoundError:
+    sys.exit({name!r} + ': numpy is needed; install it: pip install "' + {numpy!r} + '"')
+except ImportError as error:
+    sys.exit({name!r} + ": numpy cannot be imported: " + " ".join(str(error).split())[:300])
+
+if __name__ == "__main__":
+    from oplet.app import main
+
+    sys.exit(main())
+'''
+
+_CONTENTS = '''\
+import os
+
+from oplet.tools.app_contents import AppContents, AppModel
+from oplet.tools.app_main import main as run
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CONTENTS = AppContents(
+    name={name!r},
+    version={version!r},
+    models=({models}),
+    requires={requires!r},
+    root=HERE,
+    loader=__spec__.loader if {archive!r} else None,
+)
+
+
+def main(arguments=None):
+    return run(CONTENTS, arguments)
+'''
+
+
+def main_module(name: str, numpy: str) -> bytes:
+    """`__main__.py` of an archive: it says what is missing before anything of the program is imported.
+
+    Args:
+        name: the program.
+        numpy: the requirement, in pip's words.
+    """
+    return _MAIN.format(name=name, numpy=numpy).encode()
+
+
+def contents_module(
+    name: str,
+    version: str,
+    models: Mapping[str, tuple[str, int]],
+    requires: Iterable[tuple[str, str]],
+    headers: Mapping[str, int] | None,
+) -> bytes:
+    """`oplet/app.py`: the program's description, and its `main`.
+
+    Args:
+        name: the program.
+        version: its version.
+        models: each model's file and size, by name.
+        requires: module and requirement of each compiled package that it needs.
+        headers: where the models' headers begin in the archive, by file; None for a wheel.
+    """
+    entries = [
+        f"\n        AppModel({model!r}, {file!r}, {size}, {(headers or {}).get(file, -1)})," for model, (file, size) in models.items()
+    ]
+    text = _CONTENTS.format(
+        name=name,
+        version=version,
+        models="".join(entries) + ("\n    " if entries else ""),
+        requires=tuple(requires),
+        archive=headers is not None,
+    )
+    return text.encode()
+
+
+def licence_files(folder: str, sources: Iterable[Distribution]) -> dict[str, bytes]:
+    """The licences of what was put together, and a list that says what that is."""
+    files: dict[str, bytes] = {}
+    lines = ["This program holds parts of the following packages.", ""]
+    for source in sources:
+        lines.append(f"{source.name} {source.version}: {source.license or 'licence not named'}")
+        for name, content in source.license_files:
+            files[f"{folder}/{source.name}/{name}"] = content
+    return {**files, f"{folder}/SOURCES": ("\n".join(lines) + "\n").encode()}
