@@ -62,7 +62,14 @@ def _parser(contents: AppContents) -> argparse.ArgumentParser:
     else:
         add("model", metavar="MODEL", nargs="?", help="a .tflite file")
     add("--list", action="store_true", help="list the models and stop")
-    add("-i", "--input", metavar="[NAME=]FILE", action="append", default=[], help=".npy, .npz, .json, .png or .jpg; may be repeated")
+    add(
+        "-i",
+        "--input",
+        metavar="[NAME=]FILE",
+        action="append",
+        default=[],
+        help=".npy, .npz, .json, .png or .jpg; may be repeated",
+    )
     add("-o", "--output", metavar="FILE", type=Path, help="write the outputs: .npz, .npy or .json")
     add("--top", metavar="N", type=_positive, help="show the N highest scores")
     add("--labels", metavar="FILE", type=Path, help="names of the scores, one a line")
@@ -102,7 +109,9 @@ def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.A
         if len(contents.models) == 1:
             return contents.read(contents.models[0])
         names = ", ".join(model.name for model in contents.models)
-        parser.error(f"choose a model with --model NAME; there are {names}" if names else "the following arguments are required: MODEL")
+        parser.error(
+            f"choose a model with --model NAME; there are {names}" if names else "the following arguments are required: MODEL"
+        )
     model = contents.model(wanted)
     if model is not None:
         return contents.read(model)
@@ -157,7 +166,8 @@ def _print_top(contents: AppContents, result: RunResult, count: int, labels: lis
         scores = top_scores(value.array, value.details, count, labels)
         if labels and len(labels) != value.array.size:
             print(
-                f"{contents.name}: warning: '{plain(file)}' has {len(labels)} labels for {value.array.size} scores.", file=sys.stderr
+                f"{contents.name}: warning: '{plain(file)}' has {len(labels)} labels for {value.array.size} scores.",
+                file=sys.stderr,
             )
         first = 0 if labels else 1
         cells = [(score.label, f"{score.value:.6g}", str(score.index))[first:] for score in scores]

@@ -37,7 +37,11 @@ def compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     wanted = sorted((path, content) for path, content in sources.items() if path.endswith(".py"))
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     done = subprocess.run(
-        [sys.executable, "-s", "-S", "-c", _COMPILER], input=marshal.dumps(wanted), capture_output=True, env=environment, check=False
+        [sys.executable, "-s", "-S", "-c", _COMPILER],
+        input=marshal.dumps(wanted),
+        capture_output=True,
+        env=environment,
+        check=False,
     )
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()

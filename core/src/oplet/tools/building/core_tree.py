@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 import oplet
 from oplet.tools.building.error import BuildError
@@ -53,9 +52,9 @@ def default_manager():
     return PluginManager()
 '''
 
-_STUB = '''\
+_STUB = """\
 raise ImportError("{module} is not in the build '{distribution}', which has what running models needs; pip install oplet has it.")
-'''
+"""
 
 
 def core_tree(
@@ -190,7 +189,9 @@ class _Lean(ast.NodeTransformer):
 
 def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
     """Without docstrings, and without texts that stand where one could."""
-    return [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))]
+    return [
+        s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
+    ]
 
 
 def _oplet_names(tree: ast.Module) -> Iterator[str]:

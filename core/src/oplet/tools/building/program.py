@@ -8,7 +8,7 @@ from oplet.tools.building.sources import Distribution
 
 __all__ = ["contents_module", "licence_files", "main_module"]
 
-_MAIN = '''\
+_MAIN = """\
 import sys
 
 if sys.version_info < (3, 10):
@@ -24,9 +24,9 @@ if __name__ == "__main__":
     from oplet.app import main
 
     sys.exit(main())
-'''
+"""
 
-_CONTENTS = '''\
+_CONTENTS = """\
 import os
 
 from oplet.tools.app_contents import AppContents, AppModel
@@ -45,7 +45,7 @@ CONTENTS = AppContents(
 
 def main(arguments=None):
     return run(CONTENTS, arguments)
-'''
+"""
 
 
 def main_module(name: str, numpy: str) -> bytes:
@@ -75,7 +75,8 @@ def contents_module(
         headers: where the models' headers begin in the archive, by file; None for a wheel.
     """
     entries = [
-        f"\n        AppModel({model!r}, {file!r}, {size}, {(headers or {}).get(file, -1)})," for model, (file, size) in models.items()
+        f"\n        AppModel({model!r}, {file!r}, {size}, {(headers or {}).get(file, -1)}),"
+        for model, (file, size) in models.items()
     ]
     text = _CONTENTS.format(
         name=name,

@@ -1,0 +1,318 @@
+"""`oplet build --with-core`: programs of one file, and what their command line promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oplet import Interpreter, Model, PluginManager
+from oplet.tools.app_contents import AppContents, AppModel
+from oplet.tools.app_main import main
+from oplet.tools.building.app import Program, program, write_program
+from oplet.tools.building.cutting import Cut, cut
+from oplet.tools.building.error import BuildError
+from oplet.tools.selection.needs import needs_of
+
+DIGITS = Path(__file__).parents[1] / "examples" / "digits"
+ATAN = Path(__file__).parents[1] / "examples" / "atan" / "atan.tflite"
+
+
+@pytest.fixture(scope="module")
+def digits() -> Path:
+    return DIGITS / "digits_int8.tflite"
+
+
+@pytest.fixture(scope="module")
+def kernels(digits: Path) -> Cut:
+    return cut(needs_of([digits]), "digits_app", PluginManager())
+
+
+@pytest.fixture(scope="module")
+def made(kernels: Cut, digits: Path) -> Program:
+    return program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
+
+
+@pytest.fixture(scope="module")
+def pyz(made: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_program(made, tmp_path_factory.mktemp("program") / "digits.pyz")
+
+
+@pytest.fixture
+def contents(tmp_path: Path, digits: Path) -> AppContents:
+    """A program as a folder, with two models."""
+    (tmp_path / "digits.tflite").write_bytes(digits.read_bytes())
+    (tmp_path / "atan.tflite").write_bytes(ATAN.read_bytes())
+    models = tuple(AppModel(name, f"{name}.tflite", (tmp_path / f"{name}.tflite").stat().st_size) for name in ("digits", "atan"))
+    return AppContents("two", "3.4", models, root=str(tmp_path))
+
+
+def run(*command: object, code: int = 0) -> str:
+    """Run a command away from this repository, with nothing of it on the path; what it printed, errors included."""
+    hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    environment = {k: v for k, v in os.environ.items() if k not in hidden and not k.startswith("OPLET_")}
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def inside(pyz: Path, code: str) -> str:
+    """What Python code prints that finds the program first."""
+    return run(sys.executable, "-c", f"import sys; sys.path.insert(0, {str(pyz)!r})\n{code}")
+
+
+# What is in it ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_holds_the_part_of_the_core_that_runs_models(pyz: Path) -> None:
+    names = zipfile.ZipFile(pyz).namelist()
+    modules = {name for name in names if name.endswith(".py")}
+    assert {
+        "__main__.py",
+        "oplet/app.py",
+        "oplet/runtime/interpreter.py",
+        "oplet/schema/decode.py",
+        "digits_app/__init__.py",
+    } <= modules
+    assert "oplet/models/digits_int8.tflite" in names
+    dropped = (
+        "oplet/cli",
+        "oplet/testing",
+        "oplet/versions",
+        "oplet/tools/building",
+        "oplet/tools/selection",
+        "oplet/schema/encode",
+    )
+    assert not [name for name in names if name.startswith(dropped) or "scaffold" in name or name.endswith((".in", ".csv"))]
+    assert "oplet/model/builder.py" not in names
+    assert not [name for name in names if name.startswith(("pluggy", "importlib_metadata", "flatbuffers", "zipp"))]
+
+
+def test_a_program_holds_the_licences_and_says_what_it_is_made_of(pyz: Path) -> None:
+    archive = zipfile.ZipFile(pyz)
+    assert "Apache License" in archive.read("licenses/oplet/LICENSE").decode()
+    sources = archive.read("licenses/SOURCES").decode()
+    for name in ("oplet ", "oplet-builtin-ops ", "flatbuffers "):
+        assert f"\n{name}" in sources
+
+
+def test_every_module_is_there_as_source_and_compiled(pyz: Path) -> None:
+    names = set(zipfile.ZipFile(pyz).namelist())
+    assert {f"{name}c" for name in names if name.endswith(".py")} == {name for name in names if name.endswith(".pyc")}
+
+
+def test_compiled_modules_can_be_left_out(made: Program, tmp_path: Path) -> None:
+    pyz = write_program(made, tmp_path / "a.pyz", bytecode=False, interpreter="")
+    assert not [name for name in zipfile.ZipFile(pyz).namelist() if name.endswith(".pyc")]
+    assert pyz.read_bytes()[:2] == b"PK"
+    assert "digits_int8" in run(sys.executable, pyz, "--list")
+
+
+def test_two_builds_are_the_same_bytes(made: Program, kernels: Cut, digits: Path, pyz: Path, tmp_path: Path) -> None:
+    again = program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
+    assert write_program(again, tmp_path / "again.pyz").read_bytes() == pyz.read_bytes()
+
+
+def test_numpy_is_all_that_a_program_requires(made: Program) -> None:
+    assert [module for module, _ in made.requires] == ["numpy"]
+    assert dict(made.requires)["numpy"].startswith("numpy>=")
+
+
+def test_models_of_one_name_are_told_apart_by_their_folders(kernels: Cut, digits: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / folder / "model.tflite" for folder in ("a", "b")]
+    for number, path in enumerate(paths):
+        path.parent.mkdir()
+        path.write_bytes(digits.read_bytes() + bytes(16 * number))
+    made = program(kernels, "1", models=list(map(Model.open, paths)), with_models=True)
+    assert sorted(made.models) == ["a-model", "b-model"]
+
+
+def test_a_model_with_constants_in_other_files_is_refused(kernels: Cut, digits: Path) -> None:
+    model = Model.open(digits)
+    model.root.external_buffer_groups = [object()]
+    with pytest.raises(BuildError, match="keeps constants in other files"):
+        program(kernels, "1", models=[model], with_models=True)
+
+
+# Running it ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_runs_like_oplet_run(pyz: Path, digits: Path, oplet, tmp_path: Path) -> None:
+    given = ["--input", sorted((DIGITS / "pictures").glob("*.png"))[0]]
+    printed = run(sys.executable, pyz, *given, "--output", tmp_path / "a.npz", "--top", "2")
+    assert oplet("run", digits, *given, "--output", tmp_path / "b.npz").code == 0
+    ours, theirs = np.load(tmp_path / "a.npz"), np.load(tmp_path / "b.npz")
+    assert ours.files == theirs.files
+    for name in ours.files:
+        np.testing.assert_array_equal(ours[name], theirs[name])
+    assert "the highest" in printed and f"written to {tmp_path / 'a.npz'}" in printed
+
+
+def test_code_can_import_oplet_from_the_archive(pyz: Path) -> None:
+    code = """
+import oplet
+from oplet import Interpreter, TensorType
+from oplet.app import CONTENTS
+content = CONTENTS.read(CONTENTS.models[0])
+interpreter = Interpreter(model_content=content)
+interpreter.allocate_tensors()
+interpreter.invoke()
+print(oplet.__file__, interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).shape)
+print({report.distribution for report in interpreter.explain()})
+"""
+    printed = inside(pyz, code)
+    assert f"{pyz}{os.sep}oplet" in printed and "(1, 10)" in printed and "{'digits-app'}" in printed
+
+
+def test_starting_costs_no_plugin_framework_and_no_search_of_the_environment(pyz: Path) -> None:
+    printed = inside(pyz, "import oplet.app\noplet.app.main([])\nprint('MODULES', *sys.modules)")
+    loaded = set(printed.partition("MODULES ")[2].split())
+    assert not loaded & {"pluggy", "importlib_metadata", "flatbuffers", "email", "zipfile", "ml_dtypes", "PIL", "json", "logging"}
+
+
+def test_an_op_that_is_not_in_the_build_is_refused_by_name(pyz: Path, tmp_path: Path) -> None:
+    printed = run(sys.executable, pyz, "--model", ATAN, code=1)
+    assert "Encountered unresolved custom op: Atan" in printed
+    assert "The build 'digits-app' holds no Atan" in printed and "--op Atan" in printed
+
+
+def test_what_was_left_out_of_the_core_says_so(pyz: Path) -> None:
+    code = """
+from oplet import Model
+from oplet.app import CONTENTS
+try:
+    Model.from_bytes(CONTENTS.read(CONTENTS.models[0])).to_bytes()
+except ImportError as error:
+    print(error)
+import oplet
+print(hasattr(oplet, "ModelBuilder"), hasattr(oplet, "load_delegate"), "Interpreter" in dir(oplet))
+"""
+    printed = inside(pyz, code)
+    assert "oplet.model.writing is not in the build 'digits-app'" in printed
+    assert "False False True" in printed
+
+
+def test_plugins_cannot_be_chosen_in_a_build(pyz: Path) -> None:
+    code = """
+from oplet import PluginManager
+from oplet.errors import PluginError
+for attempt in (lambda: PluginManager(load=["x"]), lambda: PluginManager().resolver(prefer="x"), PluginManager().registry):
+    try:
+        attempt()
+    except PluginError as error:
+        print("refused", error)
+"""
+    assert inside(pyz, code).count("refused") == 3
+
+
+def test_without_numpy_one_line_says_what_to_install(pyz: Path) -> None:
+    printed = run(sys.executable, "-I", "-S", pyz, code=1)
+    assert printed.count("\n") == 1
+    assert 'digits-app: numpy is needed; install it: pip install "numpy>=' in printed
+
+
+def test_a_model_in_the_archive_is_mapped_and_aligned(pyz: Path, digits: Path, tmp_path: Path) -> None:
+    report = """
+import numpy as np
+from oplet.app import CONTENTS
+model = CONTENTS.models[0]
+view = CONTENTS._mapped(model)
+print(view is not None, np.frombuffer(CONTENTS.read(model), np.uint8).ctypes.data % 16, len(CONTENTS.read(model)))
+"""
+    size = digits.stat().st_size
+    assert inside(pyz, report).split() == ["True", "0", str(size)]
+    # An archive that somebody packed again is read instead.
+    again = tmp_path / "again.pyz"
+    with zipfile.ZipFile(pyz) as old, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in sorted(old.namelist()):
+            new.writestr(name, old.read(name))
+    assert inside(again, report).split() == ["False", "0", str(size)]
+
+
+def test_a_program_without_models_takes_a_file(kernels: Cut, digits: Path, tmp_path: Path) -> None:
+    pyz = write_program(program(kernels, "1"), tmp_path / "any.pyz")
+    assert "outputs" in run(sys.executable, pyz, digits)
+    assert "required: MODEL" in run(sys.executable, pyz, code=2)
+
+
+# The command line ------------------------------------------------------------------------------------------------------
+
+
+def test_models_are_listed(contents: AppContents, capsys) -> None:
+    assert main(contents, ["--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["digits", "atan"]
+
+
+def test_one_of_several_models_is_chosen_by_name(contents: AppContents, tmp_path: Path, capsys) -> None:
+    (tmp_path / "x.json").write_text(json.dumps([-8, 0.5, 2, 2.2, 201]))
+    assert main(contents, ["--model", "atan", "-i", str(tmp_path / "x.json"), "-o", str(tmp_path / "y.json")]) == 0
+    np.testing.assert_allclose(json.loads((tmp_path / "y.json").read_text())["y"][1], 0.98279375, atol=1e-6)
+    assert "-1.4289" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "choose a model with --model NAME; there are digits, atan"),
+        (["--model", "cats"], "there is no model 'cats'; there are digits, atan"),
+        (["--model", "atan", "--top", "0"], "0 is not in the range x>=1"),
+        (["--model", "atan", "--inp", "x"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_says_why(contents: AppContents, arguments: list[str], complaint: str, capsys) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(contents, arguments)
+    assert exit.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["-i", "missing.npy"], "missing.npy: No such file or directory"),
+        (["-i", "y=x.npy"], "The model has no input 'y'"),
+        (["-o", "y.txt"], "'y.txt' must end in"),
+        (["--labels", "none.txt"], "none.txt: No such file or directory"),
+        (["--signature", "run"], "run"),
+    ],
+)
+def test_an_error_is_one_line(contents: AppContents, arguments: list[str], complaint: str, capsys) -> None:
+    small = AppContents("one", models=(contents.models[1],), root=contents.root)
+    assert main(small, arguments) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("one: ") and err.count("\n") == 1 and complaint in err
+
+
+def test_packages_that_are_missing_are_named_with_pip_s_command(contents: AppContents, capsys) -> None:
+    needy = AppContents(
+        "needy", models=contents.models[:1], requires=(("no_such_module", "no-such-package>=1"),), root=contents.root
+    )
+    assert main(needy, []) == 1
+    assert 'needy: this program needs more packages; install them: pip install "no-such-package>=1"' in capsys.readouterr().err
+
+
+def test_labels_name_the_scores(contents: AppContents, tmp_path: Path, capsys) -> None:
+    (tmp_path / "labels.txt").write_text("\n".join(f"digit {n}" for n in range(10)))
+    assert main(contents, ["--model", "digits", "--labels", str(tmp_path / "labels.txt"), "--top", "2"]) == 0
+    assert capsys.readouterr().out.count("digit ") == 2
+
+
+def test_the_version_is_told(contents: AppContents, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(contents, ["--version"])
+    assert capsys.readouterr().out == "two 3.4\n"
+
+
+def test_a_model_s_bytes_run_as_its_file_does(digits: Path) -> None:
+    content = memoryview(digits.read_bytes())
+    shapes = [
+        Interpreter(**given).get_input_details()[0]["shape"].tolist()
+        for given in ({"model_path": digits}, {"model_content": content})
+    ]
+    assert shapes[0] == shapes[1]
