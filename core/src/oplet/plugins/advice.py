@@ -33,7 +33,12 @@ def advice(op: Op, plugins: Sequence[Plugin]) -> str:
 
 def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
     """Advice where the op is served, so that only its version can be the trouble."""
-    served = [(plugin, versions) for plugin in plugins if plugin.ops is not None and (versions := plugin.ops.versions(op))]
+    served = [
+        (plugin, versions)
+        for plugin in plugins
+        # What was cut out for some models has no newer release that serves more.
+        if plugin.tier != "selection" and plugin.ops is not None and (versions := plugin.ops.versions(op))
+    ]
     if not served:
         return ""
     who = " and ".join(f"{plugin} serves {op_label(op)} in {_range(versions)}" for plugin, versions in served)

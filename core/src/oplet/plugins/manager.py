@@ -6,6 +6,7 @@ import functools
 import os
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oplet.ops.resolver import Op, op_key
@@ -76,6 +77,13 @@ class PluginManager:
                 sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
                 found = self._resolvers[preference] = MergedResolver(sources, preference)
             return found
+
+    def without(self, names: Iterable[str]) -> PluginManager:
+        """A manager of the same plugins with some more blocked, by the names of plugins or distributions."""
+        manager = PluginManager(entry_points=self._entry_points)
+        more = dict.fromkeys(map(normalised, names), "without=")
+        manager._switches = replace(self._switches, block={**self._switches.block, **more})
+        return manager
 
     def registry(self) -> DelegateRegistry:
         """All delegates of all plugins."""

@@ -24,6 +24,9 @@ __all__ = ["API_VERSION", "Plugin", "PluginInfo", "State", "api_range"]
 #: The version of the plugin contract (hooks, Registration, Context) that this oplet offers.
 API_VERSION = 1
 
+#: The tiers of plugins; the ops of a later one replace those of the ones before.
+_TIERS = ("builtin", "selection", "plugin")
+
 State = Literal["found", "loaded", "blocked", "broken"]
 
 logger = logging.getLogger("oplet.plugins")
@@ -39,7 +42,7 @@ class PluginInfo:
         version: that package's version.
         module: what the entry point names.
         api: the plugin API versions that it speaks, "" until it is imported.
-        tier: "builtin" or "plugin"; a plugin's op replaces a builtin's.
+        tier: "builtin", "selection" (cut out of others by `oplet build`) or "plugin"; the later of these go first.
         hooks: the hooks that it implements.
         ops: the ops that it brings, each as (name, first version, last version).
         delegates: the names of the delegates that it brings.
@@ -116,7 +119,7 @@ class Plugin:
     @property
     def rank(self) -> int:
         """The higher goes before the lower."""
-        return 0 if self.tier == "builtin" else 1
+        return _TIERS.index(self.tier)
 
     def block(self, reason: str) -> None:
         """Never import it."""
@@ -205,7 +208,8 @@ class Plugin:
             manager = pluggy.PluginManager("oplet")
             manager.add_hookspecs(hookspecs)
             manager.register(target, self.name)
-            self.tier = "builtin" if getattr(target, "OPLET_TIER", "plugin") == "builtin" else "plugin"
+            tier = getattr(target, "OPLET_TIER", "plugin")
+            self.tier = tier if tier in _TIERS else "plugin"
             self.hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(target) or ()))
             self._note_unknown_hooks(manager)
         except (Exception, SystemExit) as error:  # SystemExit: a script's module taken for a plugin

@@ -15,7 +15,8 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.quantized_layer import exact_type, weight_data, weight_scales, widest_sum
+from oplet_builtin_ops.layers.quantized_layer import exact_type, weight_scales, widest_sum
+from oplet_builtin_ops.layers.weights import weight_data
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["HybridLayer"]

@@ -15,19 +15,17 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.sparse import densify
+from oplet_builtin_ops.layers.weights import weight_data
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = [
     "QuantizedLayer",
     "channel_rows",
     "channel_scales",
-    "ensure_bias",
     "ensure_bias_scale",
     "ensure_symmetric",
     "exact_type",
     "rounding_of",
-    "weight_data",
     "weight_scales",
     "widest_sum",
 ]
@@ -71,15 +69,6 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     return np.broadcast_to(products / ensure_scale(output), (channels,))
 
 
-def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
-    """Refuse a bias of the wrong type or length, or one with a zero point."""
-    if bias is None:
-        return
-    ensure_type(bias, *types)
-    ensure(bias.size == channels, f"{bias} must have {channels} values, one for each output channel, not {bias.size}.")
-    ensure(bias.zero_point == 0, f"{bias} has zero point {bias.zero_point}; a bias must have none.")
-
-
 def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
     """Refuse a bias whose scale differs much from input scale * weight scale, as it is added without rescaling."""
     if bias is None:
@@ -102,14 +91,6 @@ def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
     """The scaling that LiteRT's convolutions use: int16 activations have 64-bit accumulators unless the bias is int32."""
     narrow = bias is not None and bias.type == TensorType.INT32
     return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
-
-
-def weight_data(node: Node, weights: Tensor) -> Array:
-    """The values of the weights; sparse ones become dense, once."""
-    sparsity = weights.sparsity
-    if sparsity is None:
-        return weights.data
-    return node.cached("dense weights", lambda: densify(weights.data, sparsity, weights.shape))
 
 
 def channel_rows(node: Node, weights: Tensor, axis: int, zero_point: int) -> Array:

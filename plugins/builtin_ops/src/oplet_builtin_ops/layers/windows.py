@@ -105,6 +105,12 @@ class Windows:
     width: Axis
     channels: int
 
+    @classmethod
+    def of_rows(cls, count: int, depth: int) -> Windows:
+        """The rows of a matrix, each a window of its own."""
+        single = Axis(1, 1, 1, 1, 1, 0)
+        return cls(count, single, single, depth)
+
     @property
     def count(self) -> int:
         """How many windows there are."""

@@ -12,7 +12,7 @@ from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.convolution_nd import Convolution, window_axes_3d
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.program import run_calls
-from oplet_builtin_ops.layers.quantized_layer import ensure_bias
+from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 

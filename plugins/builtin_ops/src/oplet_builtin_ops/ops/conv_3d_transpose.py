@@ -14,7 +14,7 @@ from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.convolution_nd import window_axes_3d
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.quantized_layer import ensure_bias
+from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Axis
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding
 from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints

@@ -21,11 +21,11 @@ from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
-    ensure_bias,
     ensure_bias_scale,
     ensure_symmetric,
     rounding_of,
 )
+from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 

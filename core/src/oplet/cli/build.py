@@ -1,0 +1,161 @@
+"""`oplet build`: a wheel that holds only the kernels that models need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oplet.cli.settings import Debug, Json, PluginSwitches, settings_of
+
+if TYPE_CHECKING:
+    from oplet.tools.building.build import BuiltWheel
+    from oplet.tools.building.report import Report
+
+__all__ = ["build"]
+
+_DROPPED_SHOWN = 8
+
+
+def build(
+    context: typer.Context,
+    name: Annotated[str, typer.Option(metavar="NAME", help="The new package's name in Python.", show_default=False)],
+    models: Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write the wheel into.")] = Path(
+        "dist"
+    ),
+    op: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:VERSIONS]",
+            help="Another op, by default in all versions that are installed: CONV_2D, CONV_2D:1-5, Atan:1. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    all_codes: Annotated[
+        bool,
+        typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
+    ] = False,
+    types: Annotated[
+        bool,
+        typer.Option("--types", help="Serve the tensor types of these models alone.", show_default=False),
+    ] = False,
+    version: Annotated[str, typer.Option(metavar="VERSION", help="The wheel's version.")] = "1.0",
+    keep_comments: Annotated[
+        bool,
+        typer.Option(
+            "--keep-comments", help="Copy the modules that are needed whole, with comments and docstrings.", show_default=False
+        ),
+    ] = False,
+    with_core: Annotated[
+        bool,
+        typer.Option(
+            "--with-core", help="Bring the part of oplet that runs them too: a wheel that needs numpy alone.", show_default=False
+        ),
+    ] = False,
+    pyz: Annotated[
+        bool,
+        typer.Option("--pyz", help="With the core, as a program of one file; -o FILE.pyz asks for it too.", show_default=False),
+    ] = False,
+    with_model: Annotated[
+        bool, typer.Option("--with-model", help="Take the models along, with a command that runs them.", show_default=False)
+    ] = False,
+    python: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="What a program's first line names. Default: /usr/bin/env python3; '' for none.",
+            show_default=False,
+        ),
+    ] = None,
+    no_bytecode: Annotated[
+        bool,
+        typer.Option(
+            "--no-bytecode", help="Leave compiled modules out of a program: smaller, starts slower.", show_default=False
+        ),
+    ] = False,
+    no_timing: Annotated[
+        bool, typer.Option("--no-timing", help="Do not measure import times for the report.", show_default=False)
+    ] = False,
+    json: Json = False,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+) -> None:
+    """Build a wheel of just the kernels that these models need, cut out of the installed op packages.
+
+    With --with-core it runs them without oplet; with --pyz it is one file that Python runs.
+    """
+    settings = settings_of(context, p, debug)
+    if not models and not op:
+        raise typer.BadParameter("Name a model, or an op with --op.", param_hint="MODEL")
+    pyz = pyz or output.suffix == ".pyz"
+    if with_model and not models:
+        raise typer.BadParameter("There is no model to take along.", param_hint="--with-model")
+    if with_model and not (with_core or pyz):
+        raise typer.BadParameter("goes with --with-core or --pyz; a wheel of kernels holds no models.", param_hint="--with-model")
+    if (no_bytecode or python is not None) and not pyz:
+        hint = "--no-bytecode" if no_bytecode else "--python"
+        raise typer.BadParameter("goes with --pyz.", param_hint=hint)
+    from oplet.cli.console import print_json
+    from oplet.tools.building.app import INTERPRETER
+    from oplet.tools.building.build import build_wheel
+    from oplet.tools.building.programs import build_program
+    from oplet.tools.building.report import make_report
+    from oplet.tools.selection.needs import SelectionError
+
+    plugins = settings.plugins()
+    what: dict[str, Any] = {
+        "ops": op or (),
+        "all_codes": all_codes,
+        "types": types,
+        "version": version,
+        "keep_comments": keep_comments,
+        "plugins": plugins,
+    }
+    try:
+        if with_core or pyz:
+            built: BuiltWheel = build_program(
+                models or (),
+                name,
+                output,
+                pyz=pyz,
+                with_models=with_model,
+                interpreter=INTERPRETER if python is None else python,
+                bytecode=not no_bytecode,
+                **what,
+            )
+        else:
+            built = build_wheel(models or (), name, output, **what)
+    except SelectionError as error:
+        raise typer.BadParameter(str(error), param_hint="--op") from error
+    report = make_report(built, plugins, model=str(models[0]) if models else None, timing=not no_timing)
+    if json:
+        print_json({**built.as_dict(), "report": report.as_dict()})
+    else:
+        _show(built, report)
+
+
+def _show(built: BuiltWheel, report: Report) -> None:
+    from oplet.cli.console import Printer
+
+    printer = Printer()
+    printer.line(str(built.path), "bold")
+    rows = []
+    for kernel in built.cut.kernels:
+        versions = {kernel.min_version, kernel.max_version}
+        rows.append(
+            (f"{kernel.op} (custom)" if kernel.custom else kernel.op, "-".join(map(str, sorted(versions))), kernel.distribution)
+        )
+    printer.table("", ["op", "versions", "from"], rows)
+    sources = ", ".join(f"{source.name} {source.version}" for source in built.cut.sources)
+    printer.line()
+    printer.line(f"{len(built.cut.modules)} modules of {sources}, {built.path.stat().st_size} bytes")
+    printer.table("", ["", "installed#", "built#", "built / installed#"], report.rows())
+    if report.dropped:
+        shown = report.dropped[:_DROPPED_SHOWN]
+        more = f" and {len(report.dropped) - len(shown)} more" if len(report.dropped) > len(shown) else ""
+        printer.line()
+        printer.line(f"left out: {', '.join(shown)}{more}", "dim")
+    for note in report.notes:
+        printer.line(note, "yellow")

@@ -1,0 +1,84 @@
+"""`oplet build`: a wheel of the kernels that some models need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oplet.model.model import Model
+from oplet.plugins.manager import PluginManager
+from oplet.tools.building.cutting import Cut, cut
+from oplet.tools.building.error import BuildError
+from oplet.tools.building.wheel import write_wheel
+from oplet.tools.selection.needs import needs_of
+
+__all__ = ["BuiltWheel", "build_wheel"]
+
+
+@dataclass
+class BuiltWheel:
+    """What was built.
+
+    Attributes:
+        path: the wheel.
+        cut: what is in it.
+    """
+
+    path: Path
+    cut: Cut
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        kernels = [
+            {"op": k.op, "custom": k.custom, "min_version": k.min_version, "max_version": k.max_version, "from": k.distribution}
+            for k in self.cut.kernels
+        ]
+        sources = [{"name": s.name, "version": s.version, "license": s.license} for s in self.cut.sources]
+        return {
+            "wheel": str(self.path),
+            "bytes": self.path.stat().st_size,
+            "ops": kernels,
+            "sources": sources,
+            "modules": sorted(self.cut.modules.values()),
+        }
+
+
+def build_wheel(
+    models: Iterable[Model | str | os.PathLike[str]],
+    name: str,
+    directory: str | os.PathLike[str] = "dist",
+    *,
+    ops: Iterable[str] = (),
+    all_codes: bool = False,
+    types: bool = False,
+    version: str = "1.0",
+    keep_comments: bool = False,
+    plugins: PluginManager | None = None,
+) -> BuiltWheel:
+    """Build a wheel that holds only the kernels that these models need, cut out of the installed op packages.
+
+    With oplet and this wheel alone the models run, and any other op is unresolved.
+
+    Args:
+        models: the models.
+        name: what Python imports; pip calls it the same, with "-" for "_".
+        directory: the folder to write the wheel into.
+        ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
+        all_codes: take every operator code of the models, used or not.
+        types: serve only the types of tensors that these models have.
+        version: the wheel's version.
+        keep_comments: copy the modules that are needed as they are, instead of only those statements that are needed.
+        plugins: the plugins to cut from; by default those that are installed.
+
+    Raises:
+        BuildError: the name or version cannot be used, a package cannot be cut, or hatchling is missing.
+        OpNotFoundError, UnresolvedOpError: nothing installed serves an op of the models.
+    """
+    needs = needs_of(models, ops=ops, all_codes=all_codes)
+    if not needs:
+        raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
+    found = cut(needs, name, PluginManager() if plugins is None else plugins, keep_comments=keep_comments, types=types)
+    return BuiltWheel(write_wheel(found, version, Path(directory)), found)

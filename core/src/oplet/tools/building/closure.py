@@ -1,0 +1,312 @@
+"""What kernels need of the packages that they come from: modules, statements of these, and data files.
+
+Found by reading, not by importing. Where the source does not tell what it needs, more is kept, or the build is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from oplet.tools.building.error import BuildError
+from oplet.tools.building.items import Chain, Import, Item, Module, read_module
+from oplet.tools.building.packages import Package
+
+__all__ = ["Closure", "Reached"]
+
+#: Who mentions one of these reads annotations while it runs.
+_ANNOTATION_READERS = ("get_type_hints", "__annotations__", "singledispatch", "get_annotations", "signature(")
+#: Functions that read the files of a package, and the module that has them.
+_RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
+
+
+@dataclass(eq=False)
+class Reached:
+    """A module that is needed.
+
+    Attributes:
+        module: the module.
+        package: the package that it belongs to.
+        kept: its statements that are needed.
+    """
+
+    module: Module
+    package: Package
+    kept: set[Item] = field(default_factory=set)
+
+
+class Closure:
+    """Gathers what is needed, from roots that are given one after the other.
+
+    Args:
+        packages: the packages to cut from; imports of anything else are left to pip.
+        shake: leave out statements that nothing needs; otherwise modules are kept whole.
+        types: the names of the tensor types that nodes have, None for any.
+    """
+
+    def __init__(self, packages: Iterable[Package], shake: bool = True, types: Iterable[str] | None = None) -> None:
+        self.packages = {package.name: package for package in packages}
+        self.shake = shake
+        self._types = None if types is None else frozenset(types)
+        #: The modules that are needed, by name.
+        self.modules: dict[str, Reached] = {}
+        #: The files of each package that are needed, by package and path.
+        self.data: set[tuple[str, str]] = set()
+        #: The top-level modules that are imported from elsewhere.
+        self.external: set[str] = set()
+        self._read: dict[str, Module] = {}
+        self._impure: dict[str, bool] = {}
+
+    @cached_property
+    def _texts(self) -> str:
+        files = (path for package in self.packages.values() for path in package.modules.values() if path is not None)
+        return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
+
+    @cached_property
+    def _plain_classes(self) -> bool:
+        return "__init_subclass__" not in self._texts and "metaclass" not in self._texts
+
+    @cached_property
+    def reads_annotations(self) -> bool:
+        """Whether some module reads annotations while it runs, so that they stay."""
+        return any(word in self._texts for word in _ANNOTATION_READERS)
+
+    @cached_property
+    def reads_docstrings(self) -> bool:
+        """Whether some module reads docstrings while it runs, so that they stay."""
+        return "__doc__" in self._texts
+
+    def require(self, name: str, attribute: str = "") -> None:
+        """Keep an attribute of a module ("NAME", "NAME.part") with all that it needs; the whole module if none is named.
+
+        Raises:
+            BuildError: there is no such module, or it needs what cannot be cut.
+        """
+        self._reach(name)
+        self._attribute(name, tuple(attribute.split(".")) if attribute else ())
+
+    def _package(self, name: str) -> Package | None:
+        return self.packages.get(name.partition(".")[0])
+
+    def _exists(self, name: str) -> bool:
+        package = self._package(name)
+        return package is not None and name in package.modules
+
+    def _module(self, name: str) -> Module:
+        found = self._read.get(name)
+        if found is None:
+            package = self.packages[name.partition(".")[0]]
+            path = package.modules[name]
+            found = self._read[name] = read_module(
+                name, path, name in package.packages, set(self.packages), self._plain_classes, self.reads_annotations
+            )
+        return found
+
+    def _reach(self, name: str) -> None:
+        """Import a module, as far as its effects go, and the packages around it."""
+        package = self._package(name)
+        if package is None or name in self.modules:
+            return
+        if name not in package.modules:
+            if name in package.native:
+                raise BuildError(f"{name} is a compiled module, which cannot be cut out of its package.")
+            return
+        if "." in name:
+            self._reach(name.rpartition(".")[0])
+        module = self._module(name)
+        reached = self.modules[name] = Reached(module, package)
+        whole = module.whole or not self.shake
+        for item in module.items:
+            if whole or item.effect or (item.is_import and any(map(self._has_effect, map(self._target, item.imports)))):
+                self._keep(reached, item)
+
+    def _has_effect(self, name: str) -> bool:
+        """Whether importing a module does something besides defining names, there or in what it imports."""
+        if not self._exists(name):
+            return False
+        if name not in self._impure:
+            seen: set[str] = set()
+            waiting = [name]
+            while waiting:
+                current = waiting.pop()
+                if current in seen or not self._exists(current):
+                    continue
+                seen.add(current)
+                module = self._module(current)
+                if any(item.effect for item in module.items):
+                    self._impure[name] = True
+                    break
+                waiting.append(current.rpartition(".")[0])
+                waiting += [self._target(i) for item in module.items for i in item.imports if item.is_import]
+            else:
+                self._impure.update(dict.fromkeys(seen, False))
+        return self._impure[name]
+
+    def _target(self, imported: Import) -> str:
+        """The module that an import imports: the submodule, where it names one."""
+        inner = f"{imported.module}.{imported.name}"
+        return inner if imported.name and self._exists(inner) else imported.module
+
+    def _bound(self, imported: Import) -> str:
+        """The module that an import binds, "" if it binds something else."""
+        if not imported.name:
+            return imported.bound if self._package(imported.bound) else ""
+        if not self._exists(imported.module):
+            return ""
+        for item in self._module(imported.module).by_name.get(imported.name, ()):
+            for inner in item.imports:
+                if inner.local == imported.name and (found := self._bound(inner)):
+                    return found
+            return ""
+        inner_name = f"{imported.module}.{imported.name}"
+        return inner_name if self._exists(inner_name) else ""
+
+    def _keep(self, reached: Reached, item: Item) -> None:
+        if item in reached.kept:
+            return
+        reached.kept.add(item)
+        imports = [each for each in item.imports if item.is_import or self._serves(reached.module, each.module)]
+        for imported in imports:
+            self._follow(imported)
+        # Names that the statement itself imports, inside a function, and those that stand at the top level.
+        inner = {} if item.is_import else {imported.local: imported for imported in imports}
+        for name, chains in item.uses.items():
+            self._use(reached, name, chains, inner.get(name))
+        if not item.is_import:
+            self._follow_strings(reached, item)
+            self._follow_files(reached, item)
+
+    def _serves(self, module: Module, name: str) -> bool:
+        """Whether nodes of the types that there are may need a module that `module` imports in a function."""
+        groups = module.by_type.get(name, ())
+        return self._types is None or all(group & self._types for group in groups)
+
+    def _use(self, reached: Reached, name: str, chains: set[Chain], imported: Import | None) -> None:
+        imports = [] if imported is None else [imported]
+        for item in reached.module.by_name.get(name, ()):
+            self._keep(reached, item)
+            imports += [i for i in item.imports if i.local == name]
+        for each in imports:
+            if bound := self._bound(each):
+                for chain in chains:
+                    self._attribute(bound, chain)
+
+    def _follow(self, imported: Import) -> None:
+        if self._package(imported.module) is None:
+            self.external.add(imported.module.partition(".")[0])
+            return
+        self._reach(imported.module)
+        if not imported.name:
+            return
+        if imported.name == "*":
+            self._keep_whole(imported.module)
+        elif self._exists(imported.module):
+            inner = f"{imported.module}.{imported.name}"
+            if imported.name in self._module(imported.module).by_name:
+                self._attribute(imported.module, (imported.name,), looked_into=False)
+            else:
+                self._reach(inner)
+
+    def _attribute(self, name: str, chain: Chain, looked_into: bool = True) -> None:
+        """Keep what `chain` finds in a module; the whole module where it finds nothing, or looks at the module itself."""
+        if not self._exists(name):
+            return
+        self._reach(name)
+        reached = self.modules[name]
+        module = reached.module
+        if not chain or chain[0] == "__dict__":
+            self._keep_whole(name)
+            return
+        first, rest = chain[0], chain[1:]
+        inner = f"{name}.{first}"
+        items = module.by_name.get(first, ())
+        for item in items:
+            self._keep(reached, item)
+            if looked_into:
+                for imported in item.imports:
+                    if imported.local == first and (bound := self._bound(imported)):
+                        self._attribute(bound, rest)
+        if not items and self._exists(inner):
+            self._attribute(inner, rest)
+
+    def _keep_whole(self, name: str) -> None:
+        if not self._exists(name):
+            return
+        self._reach(name)
+        reached = self.modules[name]
+        for item in reached.module.items:
+            self._keep(reached, item)
+
+    def _follow_strings(self, reached: Reached, item: Item) -> None:
+        """Keep the modules that texts name: "package.module:NAME", or what is imported by name."""
+        for text in item.strings:
+            package = self._package(text.partition(":")[0].rstrip("."))
+            found = package.reference(text) if package is not None else None
+            if found is not None and not text.endswith("."):
+                self.require(*found)
+        for node in ast.walk(item.node):
+            if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+                self._import_by_name(reached, node)
+
+    def _import_by_name(self, reached: Reached, node: ast.Call) -> None:
+        named = node.args[0] if node.args else None
+        if isinstance(named, ast.Constant) and isinstance(named.value, str):
+            text = named.value
+            if text.startswith("."):
+                parts = reached.module.name.split(".")
+                dots = len(text) - len(text.lstrip("."))
+                parts = parts[: len(parts) - dots + reached.module.is_package]
+                self.require(".".join([*parts, text.lstrip(".")]))
+            return
+        # Which module it is, only running tells: any of the package may be.
+        for name in reached.package.modules:
+            self._keep_whole(name)
+
+    def _follow_files(self, reached: Reached, item: Item) -> None:
+        """Keep the data files that a statement names."""
+        package = reached.package
+        texts = {text.strip("/") for text in item.strings}
+        named = {
+            path
+            for path in package.data
+            if any(path == t or path.endswith(f"/{t}") or t.endswith(f"/{path}") for t in texts if t)
+        }
+        self.data.update((package.name, path) for path in named)
+        reads = (
+            "__file__" in item.uses
+            or any(f"{i.module}.{i.name}".startswith(_RESOURCES) for i in item.imports)
+            or self._uses_resources(reached, item)
+        )
+        if not reads or named:
+            return
+        # A path may be put together from the module's constants.
+        constants = {text.strip("/") for other in reached.module.items if _is_constant(other) for text in other.strings}
+        found = {path for path in package.data if any(path == t or path.endswith(f"/{t}") for t in constants if t)}
+        if not found:
+            raise BuildError(
+                f"The module {reached.module.name} reads files of its package in line {item.origin.lineno}, and which ones "
+                "cannot be told from the source: name the file in a text there, or leave the op out of the build."
+            )
+        self.data.update((package.name, path) for path in found)
+
+    def _uses_resources(self, reached: Reached, item: Item) -> bool:
+        for name, chains in item.uses.items():
+            for other in reached.module.by_name.get(name, ()):
+                for i in other.imports if other.is_import else ():
+                    if i.local == name:
+                        paths = [".".join(filter(None, [i.bound or i.module, i.name, *chain])) for chain in chains]
+                        if any(path.startswith(_RESOURCES) for path in paths):
+                            return True
+        return False
+
+
+def _is_constant(item: Item) -> bool:
+    return isinstance(item.node, (ast.Assign, ast.AnnAssign))
+
+
+def _called(node: ast.Call) -> str:
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return node.func.id if isinstance(node.func, ast.Name) else ""

@@ -1,0 +1,89 @@
+"""The files of an installed package, found without importing it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import dataclass, field
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+from oplet.tools.building.error import BuildError
+
+__all__ = ["Package", "find_package"]
+
+
+@dataclass
+class Package:
+    """A top-level package, or a module that stands alone.
+
+    Attributes:
+        name: what Python imports.
+        modules: the source file of each module by its full name; None for a folder without `__init__.py`.
+        packages: the names of those modules that are packages.
+        data: files that are no Python, by their path from the package's folder, with "/".
+        native: compiled modules.
+    """
+
+    name: str
+    modules: dict[str, Path | None] = field(default_factory=dict)
+    packages: set[str] = field(default_factory=set)
+    data: dict[str, Path] = field(default_factory=dict)
+    native: set[str] = field(default_factory=set)
+
+    def reference(self, text: str) -> tuple[str, str] | None:
+        """Module and attribute that a text such as "package.module:NAME" names, None if it names no module of this package.
+
+        A text that ends in "." is the beginning of such a name. The bare name of the package is too common a word to count.
+        """
+        match = re.fullmatch(r"(\w+(?:\.\w+)*)(\.?)(?::(\w+(?:\.\w+)*))?", text)
+        if match is None or match[1] not in self.modules or (match[1] == self.name and not match[2] and not match[3]):
+            return None
+        return match[1], match[3] or ""
+
+
+def find_package(name: str) -> Package:
+    """The package that Python would import as `name`.
+
+    Raises:
+        BuildError: there is none, or it does not consist of files.
+    """
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        raise BuildError(f"The package {name} cannot be found; is it still installed?")
+    package = Package(name)
+    if spec.submodule_search_locations is None:
+        if spec.origin is None or not Path(spec.origin).is_file() or not spec.origin.endswith(".py"):
+            raise BuildError(f"The module {name} has no source file to cut from ({spec.origin}).")
+        package.modules[name] = Path(spec.origin)
+        return package
+    for folder in spec.submodule_search_locations:
+        if not Path(folder).is_dir():
+            raise BuildError(f"The package {name} is not in a folder ({folder}); install it unpacked.")
+        _scan(package, Path(folder))
+    package.modules.setdefault(name, None)
+    package.packages.add(name)
+    return package
+
+
+def _scan(package: Package, root: Path) -> None:
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if "__pycache__" in parts or not path.is_file():
+            continue
+        dotted = ".".join((package.name, *parts[:-1]))
+        stem = path.name.partition(".")[0]
+        if path.suffix == ".py":
+            name = dotted if stem == "__init__" else f"{dotted}.{stem}"
+            package.modules[name] = path
+        elif path.name.endswith(tuple(EXTENSION_SUFFIXES)):
+            package.native.add(f"{dotted}.{stem}")
+        elif path.name != "py.typed" and path.suffix not in (".pyc", ".pyi"):
+            package.data["/".join(parts)] = path
+            continue
+        else:
+            continue
+        for length in range(1, len(parts)):
+            folder = ".".join((package.name, *parts[:length]))
+            package.packages.add(folder)
+            package.modules.setdefault(folder, None)

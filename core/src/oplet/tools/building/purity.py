@@ -1,0 +1,355 @@
+"""Whether a statement at the top level of a module only makes something, and so can go when nothing uses what it makes.
+
+What is not known to be harmless counts as an effect, which keeps the statement.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Iterator, Mapping
+
+__all__ = ["HARMLESS_MODULES", "Purity"]
+
+#: Builtins that do nothing but give a value.
+_BUILTINS = frozenset(
+    [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "bytes",
+        "complex",
+        "dict",
+        "divmod",
+        "enumerate",
+        "float",
+        "frozenset",
+        "hasattr",
+        "hash",
+        "int",
+        "isinstance",
+        "issubclass",
+        "len",
+        "list",
+        "max",
+        "min",
+        "object",
+        "pow",
+        "property",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "slice",
+        "sorted",
+        "staticmethod",
+        "classmethod",
+        "str",
+        "sum",
+        "tuple",
+        "type",
+        "zip",
+        "bytearray",
+        "TypeError",
+        "ValueError",
+        "RuntimeError",
+        "KeyError",
+    ]
+)
+#: Modules of which every function only gives a value.
+HARMLESS_MODULES = frozenset(
+    [
+        "collections",
+        "collections.abc",
+        "dataclasses",
+        "decimal",
+        "enum",
+        "fractions",
+        "itertools",
+        "math",
+        "re",
+        "string",
+        "struct",
+        "threading",
+        "types",
+        "typing",
+        "typing_extensions",
+        "uuid",
+        "weakref",
+        "os.path",
+        "pathlib",
+        "datetime",
+        "abc",
+    ]
+)
+_FUNCTIONS = frozenset(
+    [
+        "functools.cache",
+        "functools.cached_property",
+        "functools.lru_cache",
+        "functools.partial",
+        "functools.partialmethod",
+        "functools.singledispatch",
+        "functools.total_ordering",
+        "functools.wraps",
+        "functools.cmp_to_key",
+        "operator.attrgetter",
+        "operator.itemgetter",
+        "operator.methodcaller",
+        "logging.getLogger",
+        "os.environ.get",
+        "os.getenv",
+        "os.cpu_count",
+        "contextlib.contextmanager",
+        "contextlib.suppress",
+        "contextlib.nullcontext",
+        "oplet.hookimpl",
+    ]
+)
+_NUMPY = frozenset(
+    [
+        "arange",
+        "array",
+        "asarray",
+        "bool_",
+        "complex128",
+        "complex64",
+        "concatenate",
+        "diag",
+        "dtype",
+        "empty",
+        "eye",
+        "finfo",
+        "float16",
+        "float32",
+        "float64",
+        "frombuffer",
+        "frompyfunc",
+        "full",
+        "iinfo",
+        "int16",
+        "int32",
+        "int64",
+        "int8",
+        "intp",
+        "linspace",
+        "longdouble",
+        "nextafter",
+        "ones",
+        "promote_types",
+        "result_type",
+        "stack",
+        "tile",
+        "uint16",
+        "uint32",
+        "uint64",
+        "uint8",
+        "vectorize",
+        "zeros",
+        "repeat",
+        "reshape",
+        "cumsum",
+    ]
+)
+#: numpy's functions of one array; a second positional argument would be what they write into.
+_NUMPY_UNARY = frozenset(
+    [
+        "abs",
+        "absolute",
+        "arctan",
+        "ceil",
+        "cos",
+        "exp",
+        "expm1",
+        "floor",
+        "log",
+        "log1p",
+        "log2",
+        "negative",
+        "rint",
+        "round",
+        "sign",
+        "sin",
+        "sqrt",
+        "square",
+        "tanh",
+        "trunc",
+    ]
+)
+#: Methods that leave what they belong to as it was.
+_METHODS = frozenset(
+    [
+        "astype",
+        "copy",
+        "count",
+        "decode",
+        "encode",
+        "endswith",
+        "format",
+        "fromkeys",
+        "get",
+        "items",
+        "join",
+        "keys",
+        "lower",
+        "lstrip",
+        "newbyteorder",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "reshape",
+        "rstrip",
+        "split",
+        "startswith",
+        "strip",
+        "title",
+        "tobytes",
+        "tolist",
+        "transpose",
+        "union",
+        "upper",
+        "values",
+        "view",
+    ]
+)
+_DECORATOR_MODULES = (
+    "functools.",
+    "contextlib.",
+    "dataclasses.",
+    "typing.",
+    "typing_extensions.",
+    "abc.",
+    "enum.",
+    "oplet.hookimpl",
+)
+
+
+class Purity:
+    """Judges the statements of one module.
+
+    Args:
+        origins: for each name that the module imports, what it stands for: "numpy", "functools.partial".
+        local: the names that the module defines.
+        sources: the top-level packages that are being cut.
+        plain_classes: making a class out of one of theirs does nothing else.
+    """
+
+    def __init__(self, origins: Mapping[str, str], local: set[str], sources: set[str], plain_classes: bool) -> None:
+        self._origins = origins
+        self._local = local
+        self._sources = sources
+        self._plain_classes = plain_classes
+        self._imported = {origin.partition(".")[0] for origin in origins.values()}
+
+    def quiet(self, node: ast.stmt) -> bool:
+        """Whether a statement has no effect but the names that it binds."""
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+            return self.known_decorators(node) and all(map(self.pure, defaults))
+        if isinstance(node, ast.ClassDef):
+            return self.known_class(node) and all(map(self.quiet, node.body))
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            return all(map(_is_name, targets)) and (node.value is None or self.pure(node.value))
+        if isinstance(node, ast.If):
+            return self.pure(node.test) and all(map(self.quiet, [*node.body, *node.orelse]))
+        if isinstance(node, ast.Try):
+            handlers = [inner for handler in node.handlers for inner in handler.body]
+            return all(map(self.quiet, [*node.body, *handlers, *node.orelse, *node.finalbody]))
+        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+    def known_decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+        """Whether its decorators register it nowhere and read no annotations but as dataclasses do."""
+        for decorator in node.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            name = self.origin(called)
+            setter = isinstance(called, ast.Attribute) and called.attr in ("setter", "getter", "deleter")
+            if not setter and name not in ("property", "staticmethod", "classmethod") and not name.startswith(_DECORATOR_MODULES):
+                return False
+            if isinstance(decorator, ast.Call) and not all(map(self.pure, _arguments(decorator))):
+                return False
+        return True
+
+    def known_class(self, node: ast.ClassDef) -> bool:
+        """Whether making the class does nothing but make it."""
+        if not self.known_decorators(node) or any(
+            k.arg != "metaclass" or self.origin(k.value) != "abc.ABCMeta" for k in node.keywords
+        ):
+            return False
+        return all(map(self._known_base, node.bases))
+
+    def _known_base(self, base: ast.expr) -> bool:
+        if isinstance(base, ast.Subscript):
+            base = base.value
+        if isinstance(base, ast.Call):
+            return self.pure(base)
+        name = self.origin(base)
+        top = name.partition(".")[0]
+        if name in self._local or top in self._sources:
+            return self._plain_classes
+        return bool(name) and (hasattr(builtins, name) or top in sys.stdlib_module_names or top in ("oplet", "numpy"))
+
+    def pure(self, node: ast.expr) -> bool:
+        """Whether computing an expression changes nothing."""
+        return all(self._pure_part(part) for part in _computed(node))
+
+    def _pure_part(self, node: ast.AST) -> bool:
+        if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+            return False
+        return not isinstance(node, ast.Call) or self._pure_call(node)
+
+    def _pure_call(self, node: ast.Call) -> bool:
+        name = self.origin(node.func)
+        module, _, last = name.rpartition(".")
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        key = keywords.get("key")
+        if "out" in keywords or (key is not None and not isinstance(key, ast.Lambda)):
+            return False
+        if not module and last in _BUILTINS and last not in self._local:
+            return True
+        if name in _FUNCTIONS or module in HARMLESS_MODULES:
+            return True
+        if module == "numpy":
+            return last in _NUMPY or (last in _NUMPY_UNARY and len(node.args) == 1)
+        if name.startswith("oplet.") and last[:1].isupper():
+            return True
+        # A name that is imported may be a module, whose function may be called like a harmless method.
+        return (
+            isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and name.partition(".")[0] not in self._imported
+        )
+
+    def origin(self, node: ast.expr) -> str:
+        """The dotted name that an expression stands for, with what imports say about its first part; "" if it is no name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self._origins.get(node.id, node.id), *reversed(parts)])
+
+
+def _is_name(target: ast.expr) -> bool:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return all(map(_is_name, target.elts))
+    return isinstance(target, ast.Name) or (isinstance(target, ast.Starred) and _is_name(target.value))
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _computed(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression that are computed when it is; a lambda's body is not."""
+    yield node
+    if isinstance(node, ast.Lambda):
+        for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
+            yield from _computed(default)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _computed(child)

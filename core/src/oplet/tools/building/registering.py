@@ -1,0 +1,105 @@
+"""The module by which a selective build registers its ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from oplet.schema.enums import TensorType
+from oplet.tools.building.sources import Kernel
+
+__all__ = ["registering_module"]
+
+_HEAD = '''"""Operators for oplet: {count} of {sources}, selected by `oplet build`."""
+
+from __future__ import annotations
+
+{imports}
+#: Below plugins, above the packages of built-in operators.
+OPLET_TIER = "selection"
+OPLET_API = {api}
+'''
+_HOOK = '''
+
+@hookimpl
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Bring the operators, in the versions that the models have; nothing is imported yet."""
+'''
+_FROM_HOOK = '''
+
+def _add_from_hook(
+    resolver: MutableOpResolver, op: str, module: str, hook: str, first: int, last: int | None = None, limit: Any = None
+) -> None:
+    """Take an op over from the hook of the package that it was cut out of, where its registration has no name."""
+    found = MutableOpResolver()
+    attrgetter(hook)(import_module(f"{__name__}.{module}"))(resolver=found)
+    for version in range(first, (last or first) + 1):
+        for claim in found.claims():
+            if op_label(claim.op) == op and claim.min_version <= version <= claim.max_version:
+                add = resolver.add_custom if isinstance(claim.op, str) else resolver.add_builtin
+                add(claim.op, claim.target, version, limit=limit)
+'''
+
+
+def registering_module(
+    kernels: Iterable[Kernel],
+    homes: Mapping[str, str],
+    sources: str,
+    api: int,
+    types: Mapping[tuple[str, bool], tuple[TensorType, ...]] = MappingProxyType({}),
+) -> str:
+    """The source of `__init__.py`.
+
+    Args:
+        kernels: the ops.
+        homes: what the packages that they come from are called now.
+        sources: the names of the distributions that they come from, in words.
+        api: the version of the plugin contract.
+        types: the types that tensors of an op's nodes may have, by its name and whether it is a custom op; any where none is given.
+    """
+    kernels = list(kernels)
+    imports = _imports(any(kernel.by_hook for kernel in kernels), any(types.values()))
+    lines = [_HEAD.format(count=_count(kernels), sources=sources, imports=imports, api=api), _HOOK]
+    for kernel in kernels:
+        last = [] if kernel.min_version == kernel.max_version else [str(kernel.max_version)]
+        arguments = [str(kernel.min_version), *last]
+        if only := types.get((kernel.op, kernel.custom)):
+            names = ", ".join(f"TensorType.{type.name}" for type in only)
+            arguments.append(f"limit=TypeLimit(({names}{',' if len(only) == 1 else ''}))")
+        place = _here(kernel.module, homes)
+        if kernel.by_hook:
+            call, target = "_add_from_hook(resolver, ", f"{_text(place)}, {_text(kernel.attribute)}"
+        else:
+            call = f"resolver.{'add_custom' if kernel.custom else 'add_builtin'}("
+            target = f'f"{{__name__}}.{place}:{kernel.attribute}"'
+        lines.append(f"    {call}{_text(kernel.op)}, {target}, {', '.join(arguments)})\n")
+    if any(kernel.by_hook for kernel in kernels):
+        lines.append(_FROM_HOOK)
+    return "".join(lines)
+
+
+def _imports(by_hook: bool, limited: bool) -> str:
+    lines = []
+    if by_hook:
+        lines += ["from importlib import import_module", "from operator import attrgetter", "from typing import Any", ""]
+    lines.append(f"from oplet import MutableOpResolver, {'TensorType, ' if limited else ''}hookimpl")
+    if limited:
+        lines.append("from oplet.ops.limited import TypeLimit")
+    if by_hook:
+        lines.append("from oplet.ops.resolver import op_label")
+    return "\n".join(lines) + "\n"
+
+
+def _count(kernels: list[Kernel]) -> str:
+    ops = {(kernel.op, kernel.custom) for kernel in kernels}
+    return f"{len(ops)} operator{'s'[: len(ops) != 1]}"
+
+
+def _here(module: str, homes: Mapping[str, str]) -> str:
+    """A module's name below the new package."""
+    top, dot, rest = module.partition(".")
+    return homes[top].partition(".")[2] + dot + rest
+
+
+def _text(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if text.isprintable() else repr(text)

@@ -1,0 +1,194 @@
+"""A wheel out of what was cut, made by hatchling."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from oplet.tools.building.cutting import Cut
+from oplet.tools.building.error import BuildError
+from oplet.tools.building.sources import Distribution
+
+__all__ = ["CoreParts", "write_wheel"]
+
+_PROJECT = """[build-system]
+requires = ["hatchling>=1.27"]
+build-backend = "hatchling.build"
+
+[project]
+name = {distribution}
+version = {version}
+description = {summary}
+readme = "README.md"
+license = {license}
+license-files = {license_files}
+requires-python = {requires_python}
+dependencies = [{dependencies}]
+
+[project.entry-points.oplet]
+{name} = {module}
+{scripts}
+[tool.hatch.build]
+ignore-vcs = true
+
+[tool.hatch.build.targets.wheel]
+packages = [{packages}]
+"""
+
+
+@dataclass(frozen=True)
+class CoreParts:
+    """What a wheel holds besides kernels when it brings the core.
+
+    Attributes:
+        files: the core's files, and the models', by path.
+        requires: what is still required, in place of oplet and what oplet requires.
+        sources: the pip packages that the core and the kernels come from.
+        command: the module and function of the wheel's command, "" for none.
+    """
+
+    files: dict[str, bytes]
+    requires: tuple[str, ...]
+    sources: tuple[Distribution, ...]
+    command: str = ""
+
+
+def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None = None) -> Path:
+    """Write a wheel; the same cut gives the same bytes.
+
+    Args:
+        cut: what goes in.
+        version: the wheel's version.
+        directory: the folder to write into, which is made.
+        core: the core, if the wheel is to bring it.
+
+    Raises:
+        BuildError: hatchling is missing, or the version or a source's metadata cannot be used.
+    """
+    try:
+        from hatchling.builders.wheel import WheelBuilder
+        from packaging.version import InvalidVersion, Version
+    except ImportError:
+        raise BuildError("Building wheels needs hatchling: pip install 'oplet[build]'") from None
+    try:
+        Version(version)
+    except InvalidVersion:
+        raise BuildError(f"'{version}' is not a version: give numbers with dots, such as 1.0.") from None
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="oplet-build-") as folder:
+        root = Path(folder)
+        for path, data in project_files(cut, version, core).items():
+            file = root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        try:
+            [wheel] = WheelBuilder(str(root)).build(directory=str(directory.resolve()), versions=["standard"])
+        except (ValueError, TypeError, OSError) as error:
+            raise BuildError(f"hatchling cannot build the wheel: {error}.") from error
+    return directory / Path(wheel).name
+
+
+def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict[str, bytes]:
+    """The project that the wheel is built from: the package, its metadata, what it says of itself, the licences."""
+    files = dict(cut.files)
+    packages = [cut.name]
+    dependencies = _requirements(cut)
+    scripts = ""
+    if core is not None:
+        cut = replace(cut, sources=list(core.sources))
+        files.update(core.files)
+        packages.append("oplet")
+        dependencies = sorted(core.requires)
+        if core.command:
+            scripts = f"\n[project.scripts]\n{cut.name.replace('_', '-')} = {_toml(core.command)}\n"
+    for source in cut.sources:
+        for name, data in source.license_files:
+            files[f"licenses/{source.name}/{name}"] = data
+    files["README.md"] = _readme(cut).encode()
+    names = ", ".join(source.name for source in cut.sources)
+    ops = len({(need.name, need.custom) for need in cut.needs})
+    files["pyproject.toml"] = _PROJECT.format(
+        distribution=_toml(cut.name.replace("_", "-")),
+        version=_toml(version),
+        summary=_toml(f"{ops} operator{'s'[: ops != 1]} for oplet, cut out of {names}"),
+        license=_toml(_license(cut)),
+        license_files='["licenses/**/*"]' if any(source.license_files for source in cut.sources) else "[]",
+        requires_python=_toml(_requires_python(source.requires_python for source in cut.sources)),
+        dependencies=", ".join(map(_toml, dependencies)),
+        packages=", ".join(map(_toml, packages)),
+        scripts=scripts,
+        name=cut.name,
+        module=_toml(cut.name),
+    ).encode()
+    return files
+
+
+def _readme(cut: Cut) -> str:
+    """What the package index shows: the ops, where they are from, and what they are for."""
+    models = sorted({Path(model).name for need in cut.needs for model in need.models})
+    lines = [
+        f"# {cut.name.replace('_', '-')}",
+        "",
+        "Operators for [oplet](https://pypi.org/project/oplet/), cut out of other packages by `oplet build`"
+        + (f" for {', '.join(models)}." if models else "."),
+        "",
+        "| operator | versions | from |",
+        "|---|---|---|",
+    ]
+    for kernel in cut.kernels:
+        versions = (
+            str(kernel.min_version)
+            if kernel.min_version == kernel.max_version
+            else f"{kernel.min_version} to {kernel.max_version}"
+        )
+        lines.append(f"| {kernel.op.replace('|', chr(92) + '|')} | {versions} | {kernel.distribution} |")
+    lines += ["", "| package | version | licence |", "|---|---|---|"]
+    lines += [f"| {source.name} | {source.version} | {source.license or 'not named'} |" for source in cut.sources]
+    return "\n".join(lines) + "\n"
+
+
+def _license(cut: Cut) -> str:
+    """The licences of all sources together."""
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+    found: dict[str, None] = {}
+    for source in cut.sources:
+        try:
+            found[canonicalize_license_expression(source.license)] = None
+        except InvalidLicenseExpression:
+            found[f"LicenseRef-{re.sub(r'[^A-Za-z0-9.]+', '-', source.name)}"] = None
+    if len(found) == 1:
+        return next(iter(found))
+    return " AND ".join(f"({each})" if " OR " in each else each for each in sorted(found))
+
+
+def _requirements(cut: Cut) -> list[str]:
+    """What the sources require, but for one another, and oplet itself."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    own = {canonicalize_name(source.name) for source in cut.sources}
+    found = {}
+    for source in cut.sources:
+        for text in source.requires:
+            requirement = Requirement(text)
+            if canonicalize_name(requirement.name) not in own:
+                found[str(requirement)] = canonicalize_name(requirement.name)
+    if "oplet" not in found.values():
+        found["oplet"] = "oplet"
+    return sorted(found)
+
+
+def _requires_python(ranges: Iterable[str]) -> str:
+    """The Pythons on which all sources run."""
+    clauses = {clause.strip() for each in ranges for clause in each.split(",") if clause.strip()}
+    return ",".join(sorted(clauses | {">=3.10"}))
+
+
+def _toml(text: str) -> str:
+    """A basic string of TOML."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'

@@ -1,0 +1,77 @@
+"""Rows of floats, quantized on the fly, multiplied with the rows of integer weights.
+
+The weights have 8, 4 or 2 bits, and one scale, one per row or one per block of a row.
+
+Numerics: EvalHybrid in tflite/kernels/fully_connected.cc
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, TensorType, ensure
+from oplet.schema.options import FullyConnectedOptions
+from oplet_builtin_ops.arithmetic.fixed_point import apply_activation
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.integer_rows import arranged, plan_rows
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric
+from oplet_builtin_ops.layers.weights import CLAMPS, ensure_bias
+from oplet_builtin_ops.layers.windows import Strip
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = ["HybridRows"]
+
+
+class HybridRows:
+    """The product of one node.
+
+    Args:
+        count: rows of the input, each of which is quantized by itself.
+        options: the node's.
+    """
+
+    def __init__(self, context: Context, node: Node, count: int, options: FullyConnectedOptions) -> None:
+        self._node = node
+        self._layer = _layer(node, count, options)
+        weights = self._layer.weights
+        source, compute, blocks = self._layer.source.type, self._layer.compute, self._layer.block_size
+        self._plan = plan_rows(context, node, count, weights, source=source, compute=compute, streamed=not blocks)
+        self._layer.add_scratch(context)
+
+    def thunk(self) -> Thunk:
+        """What runs the node."""
+        return self._layer.thunk(self._calls)
+
+    def _calls(self) -> list[Call]:
+        plan, layer = self._plan, self._layer
+        finish = layer.finish()
+        factors = np.empty((layer.batches, layer.channels), np.float32)
+        output = self._node.outputs[0].data.reshape(-1, plan.filters)
+
+        def finish_strip(strip: Strip, block: Array) -> list[Call]:
+            target = output[strip.start : strip.stop]
+            copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
+            calls = copy + finish.calls(target, factors[strip.start : strip.stop])
+            return calls if layer.activation in CLAMPS else [*calls, (apply_activation, (target, layer.activation))]
+
+        rows = arranged(self._node, plan, layer.rows, layer.weights, layer.compute)
+        return layer.quantize(factors) + plan.calls(layer.quantized.data, 0, rows, output, finish_strip)
+
+
+def _layer(node: Node, count: int, options: FullyConnectedOptions) -> HybridLayer:
+    source, weights = node.inputs[:2]
+    bias, activation = node.optional_input(2), options.fused_activation_function
+    if weights.type in (TensorType.INT4, TensorType.INT2):
+        ensure_symmetric(weights)
+    ensure_bias(bias, weights.shape[0], TensorType.FLOAT32)
+    quantization = weights.quantization
+    if quantization is not None and quantization.block_size:
+        wanted = -(-weights.size // quantization.block_size)
+        ensure(
+            weights.shape[1] % quantization.block_size == 0 and quantization.scales.size == wanted,
+            f"{weights} has {quantization.scales.size} scales for blocks of {quantization.block_size}; "
+            f"it needs {wanted}, and rows that are made of whole blocks.",
+        )
+        return HybridLayer(node, source, weights, bias, 0, True, activation, count)
+    return HybridLayer(node, source, weights, bias, 0, options.asymmetric_quantize_inputs, activation, count)

@@ -1,0 +1,72 @@
+"""Rows of integers multiplied with the rows of integer weights.
+
+Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/fully_connected.h and
+integer_ops/fully_connected.h
+"""
+
+from __future__ import annotations
+
+from oplet import Context, Node, TensorType
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.requantize import Rounding
+from oplet_builtin_ops.layers.integer_rows import arranged, plan_rows
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric
+from oplet_builtin_ops.layers.weights import ensure_bias
+from oplet_builtin_ops.layers.windows import Strip
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = ["QuantizedRows"]
+
+
+class QuantizedRows:
+    """The product of one node.
+
+    Args:
+        count: rows of the input.
+        activation: fused into the output.
+    """
+
+    def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
+        self._node = node
+        self._layer = _layer(node, activation)
+        weights = self._layer.weights
+        source, compute = self._layer.source.type, self._layer.compute
+        self._plan = plan_rows(context, node, count, weights, source=source, compute=compute)
+        self._layer.add_scratch(context, self._plan.longest * weights.shape[0])
+
+    def thunk(self) -> Thunk:
+        """What runs the node."""
+        return self._layer.thunk(self._calls)
+
+    def _calls(self) -> list[Call]:
+        plan, layer = self._plan, self._layer
+        requantizer = layer.requantizer()
+        output = layer.output.data.reshape(-1, plan.filters)
+
+        def finish(strip: Strip, block: Array) -> list[Call]:
+            return layer.finish(requantizer, block, output[strip.start : strip.stop])
+
+        rows = arranged(self._node, plan, layer.rows, layer.weights, layer.compute)
+        return plan.calls(layer.source.data, 0, rows, output, finish)
+
+
+def _layer(node: Node, activation: ActivationFunctionType) -> QuantizedLayer:
+    source, weights = node.inputs[:2]
+    bias, output = node.optional_input(2), node.outputs[0]
+    units = weights.shape[0]
+    if weights.type in (TensorType.INT4, TensorType.INT2):
+        ensure_symmetric(weights)
+    if source.type == TensorType.INT16:
+        ensure_symmetric(source, output)
+        ensure_bias(bias, units, TensorType.INT32, TensorType.INT64)
+    else:
+        ensure_bias(bias, units, TensorType.INT32)
+    rounding = Rounding.WIDE if weights.type == TensorType.INT16 else Rounding.FLOAT
+    single = weights.quantization is not None and not weights.quantization.per_channel
+    scales = channel_scales(source, weights, output, units, 0, narrow=single and rounding is Rounding.WIDE)
+    zero_point = 0
+    if single:
+        zero_point = weights.zero_point
+        ensure_bias_scale(source, weights, bias, output)
+    return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point)

@@ -1,0 +1,475 @@
+"""`oplet build`: what is kept of packages, and that the wheel runs its models without the packages that it was cut from."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from oplet import PluginManager
+from oplet.errors import OpNotFoundError
+from oplet.testing import one_op_model
+from oplet.testing.one_op import Spec
+from oplet.tools.building.build import build_wheel
+from oplet.tools.building.closure import Closure
+from oplet.tools.building.error import BuildError
+from oplet.tools.building.packages import Package, find_package
+from oplet.tools.building.relocating import relocated
+from oplet.tools.building.shaking import shaken
+
+ROOT = Path(__file__).resolve().parents[1]
+REAL = ROOT.parent / "shared" / "conformance" / "real"
+
+Write = Callable[[dict[str, str]], Package]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes the package `invented`, which is found but never imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def make(files: dict[str, str]) -> Package:
+        for name, text in ({"__init__.py": ""} | files).items():
+            file = tmp_path / "invented" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(textwrap.dedent(text))
+        importlib.invalidate_caches()
+        return find_package("invented")
+
+    yield make
+    assert "invented" not in sys.modules
+
+
+def kept(package: Package, *roots: str, types: set[str] | None = None) -> dict[str, str]:
+    """The source of each module that is kept for the roots, by its name below the package."""
+    closure = Closure([package], types=types)
+    for root in roots:
+        module, _, attribute = root.partition(":")
+        closure.require(f"invented.{module}".rstrip("."), attribute)
+    return {
+        name.removeprefix("invented").lstrip("."): r.module.text if r.module.whole else shaken(r.module, r.kept)
+        for name, r in closure.modules.items()
+    }
+
+
+def names(source: str) -> set[str]:
+    """What a module binds at its top level."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update(alias.asname or alias.name for alias in node.names)
+        else:
+            found.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return found - {"annotations"}
+
+
+HELPERS = """
+    def used(): return _inner()
+    def _inner(): return LIMIT
+    def unused(): return OTHER
+    LIMIT = 3
+    OTHER = 4
+"""
+
+
+@pytest.mark.parametrize(
+    ("root", "modules"),
+    [
+        ("from invented.helpers import used\ndef f(): return used()", {"helpers"}),
+        ("from .helpers import used\ndef f(): return used()", {"helpers"}),
+        ("import invented.helpers as h\ndef f(): return h.used()", {"helpers"}),
+        ("import invented.helpers\ndef f(): return invented.helpers.used()", {"helpers"}),
+        ("from invented import helpers\ndef f(): return helpers.used()", {"helpers"}),
+        ("from . import helpers as h\ndef f(): return h.used()", {"helpers"}),
+        ("def f():\n    from invented.helpers import used\n    return used()", {"helpers"}),
+        ("def f():\n    from invented import helpers\n    return helpers.used()", {"helpers"}),
+        ("from invented.again import used\ndef f(): return used()", {"helpers", "again"}),
+    ],
+)
+def test_only_what_is_reached_is_kept(write: Write, root: str, modules: set[str]) -> None:
+    package = write({"root.py": root, "helpers.py": HELPERS, "again.py": "from .helpers import used, unused", "no.py": ""})
+    found = kept(package, "root:f")
+    assert set(found) == {"", "root"} | modules
+    assert names(found["helpers"]) == {"used", "_inner", "LIMIT"}
+
+
+@pytest.mark.parametrize(
+    "nasty",
+    [
+        "def f(): return globals()['un' + 'used']()",
+        "def f(): return eval('unused()')",
+        "import sys\ndef f(): return getattr(sys.modules[__name__], 'unused')",
+        "def __getattr__(name): return unused\ndef f(): return 1",
+        "from os.path import *\ndef f(): return 1",
+    ],
+)
+def test_a_module_that_looks_itself_up_stays_whole(write: Write, nasty: str) -> None:
+    text = nasty + "\ndef unused(): return 1  # kept\n"
+    assert kept(write({"root.py": text}), "root:f")["root"] == text
+
+
+@pytest.mark.parametrize(
+    "nasty",
+    [
+        "from invented.helpers import *\ndef f(): return used()",
+        "from invented import helpers\ndef f(name): return getattr(helpers, name)",
+        "from invented import helpers\ndef f(name): return vars(helpers)[name]",
+        "from invented import helpers\ndef f(name): return helpers.__dict__[name]",
+        "import importlib\ndef f(): return importlib.import_module('invented.helpers')",
+        "from importlib import import_module\ndef f(): return import_module('.helpers', __package__)",
+        "from importlib import import_module\ndef f(name): return import_module(f'{__package__}.{name}')",
+        "def f(): return 'invented.helpers'",
+    ],
+)
+def test_a_module_that_is_looked_up_stays_whole(write: Write, nasty: str) -> None:
+    assert names(kept(write({"root.py": nasty, "helpers.py": HELPERS}), "root:f")["helpers"]) == names(textwrap.dedent(HELPERS))
+
+
+@pytest.mark.parametrize(
+    ("statement", "stays"),
+    [
+        ("TABLE['x'] = 1", True),
+        ("register(unused)", True),
+        ("LATER = register(unused)", True),
+        ("for x in (1, 2): TABLE[x] = x", True),
+        ("if not TABLE: raise ImportError", True),
+        ("@register\ndef later(): pass", True),
+        ("class Later(metaclass=Meta): pass", True),
+        ("import invented.effects", True),
+        ("from invented.effects import nothing", True),
+        ("import json", True),  # nothing uses it, so it is there for what importing it does
+        ("import numpy as np\nTABLE2 = np.add(1, 2, out=TABLE)", True),
+        ("PURE = dict(a=tuple(range(3)), b={1: [2]})", False),
+        ("import numpy as np\nPURE = np.array([1, 2], np.float32).reshape(2, 1)", False),
+        ("from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Pure:\n    x: int = 0", False),
+        ("import functools\n@functools.cache\ndef pure(): pass", False),
+        ("try:\n    import one_thing as thing\nexcept ImportError:\n    import another as thing\ndef g(): return thing", False),
+        ("if TYPE_CHECKING:\n    import invented.effects", False),
+        ("from invented.helpers import used\ndef g(): return used", False),
+        ("if __name__ == '__main__':\n    register(1)", False),
+    ],
+)
+def test_statements_with_effects_stay_and_others_go(write: Write, statement: str, stays: bool) -> None:
+    start = "from typing import TYPE_CHECKING\nTABLE = {}\nMeta = type\ndef register(x): return x\ndef unused(): pass\n"
+    package = write(
+        {
+            "root.py": f"{start}{statement}\ndef f(): return 1\n",
+            "helpers.py": HELPERS,
+            "effects.py": "nothing = print('here')",
+        }
+    )
+    found = kept(package, "root:f")
+    assert (names(found["root"]) != {"f"} or "effects" in found) is stays
+    if not stays:
+        assert set(found) == {"", "root"}
+
+
+def test_conditional_imports_are_kept_with_both_branches(write: Write) -> None:
+    text = "try:\n    from .fast import g\nexcept ImportError:\n    from .slow import g\ndef f(): return g()\n"
+    found = kept(write({"root.py": text, "fast.py": "def g(): pass", "slow.py": "def g(): pass"}), "root:f")
+    assert set(found) == {"", "root", "fast", "slow"}
+    assert "except ImportError" in found["root"]
+
+
+def test_annotations_comments_and_docstrings_go_and_what_they_name(write: Write) -> None:
+    text = '''
+        """About this."""
+        from __future__ import annotations
+        from dataclasses import dataclass
+        from typing import ClassVar
+        from .helpers import Unused
+
+        @dataclass
+        class Point:
+            """A point."""
+            x: Unused
+            count: ClassVar[int] = 0
+
+        def f(x: Unused, *rest: Unused) -> Unused:
+            """Say so."""
+            y: Unused = x  # because
+            return Point(y)
+    '''
+    found = kept(write({"root.py": text, "helpers.py": "class Unused: pass"}), "root:f")
+    assert set(found) == {"", "root"}
+    assert names(found["root"]) == {"dataclass", "ClassVar", "Point", "f"}
+    assert "def f(x, *rest):\n    y = x\n    return Point(y)" in found["root"]
+    scope: dict[str, object] = {"__name__": "shaken"}
+    sys.modules["shaken"] = type(sys)("shaken")
+    try:
+        sys.modules["shaken"].__dict__.update(scope)
+        exec(found["root"], sys.modules["shaken"].__dict__)
+        assert [f.name for f in __import__("dataclasses").fields(sys.modules["shaken"].Point)] == ["x"]
+    finally:
+        del sys.modules["shaken"]
+
+
+def test_annotations_that_are_computed_or_read_stay(write: Write) -> None:
+    late = "from __future__ import annotations\nfrom .helpers import A\nfrom typing import get_type_hints\ndef f(x: A): return get_type_hints(f)"
+    for text in ("from .helpers import A\ndef f(x: A): pass", late):
+        found = kept(write({"root.py": text, "helpers.py": "class A: pass"}), "root:f")
+        assert names(found["helpers"]) == {"A"}
+        assert "x: A" in found["root"]
+
+
+def test_data_files_are_kept_by_name_and_refused_otherwise(write: Write) -> None:
+    text = """
+        from importlib.resources import files
+        def f(): return files("invented").joinpath("data", "table.csv").read_text()
+        def g(name): return files(__package__).joinpath(name).read_text()
+    """
+    package = write({"root.py": text, "data/table.csv": "1", "data/other.csv": "2"})
+    closure = Closure([package])
+    closure.require("invented.root", "f")
+    assert closure.data == {("invented", "data/table.csv")}
+    with pytest.raises(BuildError, match=r"invented.root reads files of its package in line 4"):
+        Closure([find_package("invented")]).require("invented.root", "g")
+
+
+def test_type_modules_go_with_their_types(write: Write) -> None:
+    text = """
+        from oplet import TensorType
+        TYPE_MODULES = {"invented.small": ((TensorType.INT8, TensorType.INT4), (TensorType.FLOAT32,))}
+        def f(x):
+            if x:
+                from invented.small import g
+                return g()
+    """
+    package = write({"root.py": text, "small.py": "def g(): pass"})
+    assert "small" in kept(package, "root:f")
+    assert "small" in kept(package, "root:f", types={"INT8", "FLOAT32"})
+    assert "small" not in kept(package, "root:f", types={"FLOAT32"})
+    assert "small" not in kept(package, "root:f", types={"INT8"})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import invented.a", "import app._invented.a; from app import _invented as invented"),
+        ("import os, invented", "import os; from app import _invented as invented"),
+        ("import invented.a as b", "import app._invented.a as b"),
+        ("from invented.a import b as c, d", "from app._invented.a import b as c, d"),
+        ("from .a import b", "from .a import b"),
+        ("from inventedness import b", "from inventedness import b"),
+        ("x = 'invented.a:NAME'  # why", "x = 'app._invented.a:NAME'  # why"),
+        ("x = 'é', 'invented.a'", "x = 'é', 'app._invented.a'"),
+        ("x = 'invented', 'invented.b', 'an invented.a'", "x = 'invented', 'invented.b', 'an invented.a'"),
+        ("files('invented')", "files('app._invented')"),
+        ("x = f'invented.{y}:Z'", "x = f'app._invented.{y}:Z'"),
+        ("x = 'invented.' + y", "x = 'app._invented.' + y"),
+    ],
+)
+def test_imports_and_texts_follow_the_package(write: Write, before: str, after: str) -> None:
+    package = write({"a.py": ""})
+    assert relocated(before, {"invented": package}, {"invented": "app._invented"}) == after
+
+
+def fully_connected(tmp_path: Path, name: str = "model.tflite") -> Path:
+    path = tmp_path / name
+    specs = [Spec("float32", [1, 2]), Spec("float32", [3, 2])]
+    path.write_bytes(one_op_model("FULLY_CONNECTED", specs, [Spec("float32", [1, 3])]))
+    return path
+
+
+def test_the_same_build_gives_the_same_bytes(tmp_path: Path) -> None:
+    model = fully_connected(tmp_path)
+    first, second = (build_wheel([model], "my_app_ops", tmp_path / folder).path for folder in "ab")
+    assert first.name == "my_app_ops-1.0-py3-none-any.whl"
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_wheel_says_where_it_comes_from(tmp_path: Path) -> None:
+    built = build_wheel([fully_connected(tmp_path)], "my_app_ops", tmp_path, ops=["Atan"], version="2.1")
+    archive = zipfile.ZipFile(built.path)
+    metadata = archive.read("my_app_ops-2.1.dist-info/METADATA").decode()
+    for line in (
+        "Name: my-app-ops",
+        "License-Expression: Apache-2.0",
+        "Requires-Dist: oplet>=0.1",
+        "| Atan | 1 | oplet-atan-op |",
+    ):
+        assert line in metadata
+    assert "oplet-builtin-ops" not in "".join(line for line in metadata.splitlines() if line.startswith("Requires-Dist"))
+    assert "my_app_ops = my_app_ops" in archive.read("my_app_ops-2.1.dist-info/entry_points.txt").decode()
+    sources = [archive.read(name).decode() for name in archive.namelist() if name.endswith(".py")]
+    assert not any("oplet_builtin_ops" in s.replace("_oplet_builtin_ops", "") for s in sources)
+    assert 'add_builtin("FULLY_CONNECTED", f"{__name__}._oplet_builtin_ops.ops.fully_connected:REGISTRATION"' in sources[0]
+
+
+def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
+    model = fully_connected(tmp_path)
+    for name in ("my-app", "class", "json", "oplet", "oplet_builtin_ops"):
+        with pytest.raises(BuildError, match=f"'{name}' cannot be the package's name"):
+            build_wheel([model], name, tmp_path)
+    with pytest.raises(BuildError, match="'one' is not a version"):
+        build_wheel([model], "my_app_ops", tmp_path, version="one")
+    with pytest.raises(OpNotFoundError, match=r"Nothing installed serves FULLY_CONNECTED version 1.*oplet-builtin-ops"):
+        build_wheel([model], "my_app_ops", tmp_path, plugins=PluginManager(load=["oplet-atan-op"]))
+
+
+def test_a_missing_hatchling_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hatchling.builders.wheel", None)
+    with pytest.raises(BuildError, match=r"pip install 'oplet\[build\]'"):
+        build_wheel([fully_connected(tmp_path)], "my_app_ops", tmp_path)
+
+
+def test_the_command(tmp_path: Path, oplet: Callable[..., object]) -> None:
+    ran = oplet("build", fully_connected(tmp_path), "--name", "my_app_ops", "-o", tmp_path / "dist", "--json")
+    told = json.loads(ran.out)  # type: ignore[attr-defined]
+    assert Path(told["wheel"]).stat().st_size == told["bytes"]
+    assert [(op["op"], op["from"]) for op in told["ops"]] == [("FULLY_CONNECTED", "oplet-builtin-ops")]
+
+
+# What follows makes environments for real.
+
+#: Group and case of one model of each family; the last has a custom operator of a plugin.
+CASES = (
+    ("tflm_models", "tflm_hello_world_int8"),
+    ("mediapipe", "mp_face_detection_short_range"),
+    ("tflm_models", "tflm_mobilenet_v2_quantized_1x3x224x224"),
+    ("litert_testdata", "while_op_with_forwarding_input"),
+    ("unrunnable", "litert_java_python_misc__atan"),
+)
+
+RUN = """
+import json, sys
+import numpy as np
+from oplet import Interpreter
+interpreter = Interpreter(sys.argv[1])
+interpreter.allocate_tensors()
+random = np.random.default_rng(7)
+for detail in interpreter.get_input_details():
+    shape, dtype = detail["shape"], detail["dtype"]
+    if np.issubdtype(dtype, np.floating):
+        value = random.uniform(-1, 1, shape).astype(dtype)
+    else:
+        value = random.integers(0, 2 if dtype == np.bool_ else 100, shape).astype(dtype)
+    interpreter.set_tensor(detail["index"], value)
+interpreter.invoke()
+np.savez(sys.argv[2], *[interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()])
+loaded = [m for m in sys.modules if m.startswith("oplet_")]
+print(json.dumps(loaded))
+"""
+
+
+def isolated() -> dict[str, str]:
+    """The environment of somebody else: nothing of this one's is seen."""
+    hidden = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+    kept_variables = {k: v for k, v in os.environ.items() if k not in hidden and not k.startswith("OPLET_")}
+    return kept_variables | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a new virtual environment that has the core, and nothing else of oplet."""
+    folder = tmp_path_factory.mktemp("user") / "environment"
+    pip = [sys.executable, "-m", "pip"]
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, env=isolated())
+    python = folder / "bin" / "python"
+    subprocess.run([*pip, "--python", str(python), "install", str(ROOT / "core")], check=True, env=isolated())
+    return python
+
+
+def install(python: Path, wheel: Path) -> None:
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--force-reinstall", "--no-deps", str(wheel)]
+    subprocess.run(command, check=True, env=isolated())
+
+
+def run(python: Path | str, model: Path, output: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [str(python), "-c", RUN, str(model), str(output)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=output.parent)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.exists(), reason="the recorded cases lie outside the project and are not here")
+@pytest.mark.parametrize("types", [False, True], ids=["all-types", "types"])
+@pytest.mark.parametrize(("group", "case"), CASES, ids=[case for _, case in CASES])
+def test_core_and_wheel_alone_run_the_model(user: Path, tmp_path: Path, group: str, case: str, types: bool) -> None:
+    import numpy as np
+
+    model = tmp_path / f"{case}.tflite"
+    with zipfile.ZipFile(REAL / f"{group}.zip") as archive:
+        model.write_bytes(archive.read(f"{case}/model.tflite"))
+    built = build_wheel([model], "my_app_ops", tmp_path / "dist", types=types)
+    checked = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", str(built.path)], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stdout
+    install(user, built.path)
+
+    here = run(sys.executable, model, tmp_path / "here.npz", dict(os.environ))
+    there = run(user, model, tmp_path / "there.npz", isolated())
+    assert here.returncode == 0, here.stderr
+    assert there.returncode == 0, there.stderr
+    assert json.loads(there.stdout) == []
+    wanted, found = np.load(tmp_path / "here.npz"), np.load(tmp_path / "there.npz")
+    assert wanted.files == found.files
+    for name in wanted.files:
+        np.testing.assert_array_equal(wanted[name], found[name])
+
+    other = tmp_path / "other.tflite"
+    other.write_bytes(one_op_model("CEIL", [Spec("float32", [2])], [Spec("float32", [2])]))
+    refused = run(user, other, tmp_path / "no.npz", isolated())
+    assert refused.returncode != 0
+    assert "CEIL" in refused.stderr
+    assert "pip install oplet-builtin-ops" in refused.stderr
+
+
+def cut_out(name: str, version: str, tmp_path: Path) -> Path:
+    """A third party's plugin whose registration has no name: it is made inside the hook."""
+    folder = tmp_path / name
+    package = folder / f"src/{name}"
+    package.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text(
+        f'[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n[project]\nname = "{name}"\n'
+        f'version = "{version}"\nlicense = "MIT"\ndependencies = ["oplet"]\nlicense-files = ["LICENSE"]\n'
+        f'[project.entry-points.oplet]\n{name} = "{name}:PLUGIN"\n[tool.hatch.build.targets.wheel]\npackages = ["src/{name}"]\n'
+    )
+    (folder / "LICENSE").write_text("Do what you like.\n")
+    (package / "table.txt").write_text("2")
+    (package / "scale.py").write_text(
+        "from importlib.resources import files\n\ndef factor():\n"
+        f"    return float((files('{name}') / 'table.txt').read_text())\n\ndef unused():\n    return 0\n"
+    )
+    (package / "__init__.py").write_text(
+        "import numpy as np\nfrom oplet import Registration, hookimpl\nfrom .scale import factor\n\n"
+        "class Plugin:\n    @hookimpl\n    def register_ops(self, resolver):\n"
+        "        def prepare(context, node):\n            context.resize_tensor(node.outputs[0], node.inputs[0].shape)\n"
+        "        def invoke(context, node):\n            np.multiply(node.inputs[0].data, factor(), out=node.outputs[0].data)\n"
+        "        resolver.add_custom('Times', Registration(prepare=prepare, invoke=invoke))\n\nPLUGIN = Plugin()\n"
+    )
+    return folder
+
+
+@pytest.mark.slow
+def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp_path: Path) -> None:
+    import numpy as np
+
+    pip = [sys.executable, "-m", "pip", "--python", str(user), "install"]
+    subprocess.run([*pip, f"{ROOT / 'core'}[build,cli]", str(cut_out("times_op", "0.3", tmp_path))], check=True, env=isolated())
+    model = tmp_path / "times.tflite"
+    model.write_bytes(one_op_model("Times", [Spec("float32", [2])], [Spec("float32", [2])]))
+    command = [str(user.parent / "oplet"), "build", str(model), "--name", "my_times", "-o", str(tmp_path / "dist")]
+    subprocess.run(command, check=True, env=isolated(), cwd=tmp_path)
+    [wheel] = (tmp_path / "dist").glob("*.whl")
+    inside = zipfile.ZipFile(wheel)
+    assert "my_times-1.0.dist-info/licenses/licenses/times_op/LICENSE" in inside.namelist()
+    assert "License-Expression: MIT" in inside.read("my_times-1.0.dist-info/METADATA").decode()
+    assert "unused" not in inside.read("my_times/_times_op/scale.py").decode()
+    uninstall = [sys.executable, "-m", "pip", "--python", str(user), "uninstall", "--yes", "times_op"]
+    subprocess.run(uninstall, check=True, env=isolated())
+    install(user, wheel)
+    there = run(user, model, tmp_path / "there.npz", isolated())
+    assert there.returncode == 0, there.stderr
+    assert np.load(tmp_path / "there.npz")["arr_0"].shape == (2,)
