@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from importlib_metadata import distribution
+from PIL import Image
 
 from oplet import Interpreter, Model, PluginManager
 from oplet.tools.app_contents import AppContents, AppModel
@@ -138,6 +143,13 @@ def test_a_model_with_constants_in_other_files_is_refused(kernels: Cut, digits: 
     model.root.external_buffer_groups = [object()]
     with pytest.raises(BuildError, match="keeps constants in other files"):
         program(kernels, "1", models=[model], with_models=True)
+
+
+def test_what_reads_custom_options_is_there_when_kernels_read_some() -> None:
+    kernels = cut(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
+    made = program(kernels, "1")
+    assert "oplet/vendored/flatbuffers/flexbuffers.py" in made.core
+    assert b"from oplet.vendored.flatbuffers import flexbuffers" in made.core["oplet/ops/context.py"]
 
 
 # Running it ------------------------------------------------------------------------------------------------------------
@@ -316,3 +328,119 @@ def test_a_model_s_bytes_run_as_its_file_does(digits: Path) -> None:
         for given in ({"model_path": digits}, {"model_content": content})
     ]
     assert shapes[0] == shapes[1]
+
+
+# In environments of their own ------------------------------------------------------------------------------------------
+
+REAL = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "real"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a fresh virtual environment that has this one's numpy and Pillow, and nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    for name in ("numpy", "pillow"):
+        found = distribution(name)
+        for top in {Path(file).parts[0] for file in found.files or () if ".." not in Path(file).parts}:
+            shutil.copytree(str(found.locate_file(top)), site / top)
+    assert "ModuleNotFoundError" in run(python, "-c", "import oplet", code=1)
+    return python
+
+
+class Case(NamedTuple):
+    """A recorded case."""
+
+    model: Path
+    inputs: dict[str, np.ndarray]
+    outputs: list[list[np.ndarray]]  # of each output what the reference and the other kernels gave
+
+    def check(self, results: Path) -> None:
+        with np.load(results) as given:
+            assert len(given.files) == len(self.outputs)
+            for name, accepted in zip(given.files, self.outputs):
+                if given[name].dtype.kind == "f":
+                    np.testing.assert_allclose(given[name], accepted[0], rtol=1e-4, atol=1e-6)
+                else:
+                    assert any(np.array_equal(given[name], each) for each in accepted), name
+
+
+def recorded(file: str, name: str, folder: Path) -> Case:
+    if not (REAL / file).exists():
+        pytest.skip(f"{REAL / file} is not here")
+    with zipfile.ZipFile(REAL / file) as archive:
+        model = folder / f"{name}.tflite"
+        model.write_bytes(archive.read(f"{name}/model.tflite"))
+        [step] = json.loads(archive.read(f"{name}/case.json"))["steps"]
+        with np.load(io.BytesIO(archive.read(f"{name}/io.npz"))) as arrays:
+            inputs = {each["name"]: arrays[each["key"]] for each in step["inputs"]}
+            outputs = [[arrays[key] for key in each["keys"].values() if key in arrays] for each in step["outputs"]]
+    return Case(model, inputs, outputs)
+
+
+@pytest.mark.slow
+def test_hello_world_runs_where_only_numpy_is_installed(python: Path, oplet, tmp_path: Path) -> None:
+    case = recorded("tflm_models.zip", "tflm_hello_world_float", tmp_path)
+    pyz = tmp_path / "hello.pyz"
+    built = oplet("build", case.model, "--name", "hello_ops", "-o", pyz, "--with-model", "--json")
+    assert built.code == 0, built.err
+    report = json.loads(built.out)["report"]
+    assert report["kept"] == ["FULLY_CONNECTED"]
+    assert "CONV_2D" in report["dropped"]
+    assert report["core_bytes"]["ratio"] < 0.5
+    assert report["import_seconds"]["after"] > 0
+    assert report["answer_seconds"]["after"] > 0
+    np.savez(tmp_path / "x.npz", **case.inputs)
+    run(python, pyz, "--input", tmp_path / "x.npz", "--output", tmp_path / "y.npz")
+    case.check(tmp_path / "y.npz")
+    if os.name == "posix":
+        assert os.access(pyz, os.X_OK)
+    digits = run(python, pyz, "--model", DIGITS / "digits_float32.tflite", code=1)
+    assert "Didn't find op for builtin opcode 'CONV_2D'" in digits
+    assert "The build 'hello-ops' holds no CONV_2D" in digits
+
+
+@pytest.mark.slow
+def test_a_picture_model_answers_for_a_png_file(python: Path, oplet, tmp_path: Path) -> None:
+    case = recorded("tflm_models.zip", "tflm_mobilenet_v2_quantized_1x3x224x224", tmp_path)
+    built = oplet("build", case.model, "--name", "mobilenet", "-o", tmp_path, "--pyz", "--with-model", "--types", "--no-timing")
+    assert built.code == 0, built.err
+    [values] = case.inputs.values()
+    pixels = (values[0].astype(np.int16) + 128).astype(np.uint8).transpose(1, 2, 0)
+    Image.fromarray(pixels).save(tmp_path / "photo.png")
+    run(python, tmp_path / "mobilenet.pyz", "--input", tmp_path / "photo.png", "--output", tmp_path / "y.npz")
+    case.check(tmp_path / "y.npz")
+
+
+@pytest.mark.slow
+def test_a_wheel_with_the_core_runs_models_alone(python: Path, oplet, tmp_path: Path) -> None:
+    case = recorded("tflm_models.zip", "tflm_hello_world_int8", tmp_path)
+    build = ["build", case.model, "--name", "hello_alone", "--with-core", "--with-model", "--no-timing"]
+    for folder in ("one", "two"):
+        assert oplet(*build, "-o", tmp_path / folder).code == 0
+    [wheel], [again] = (sorted((tmp_path / folder).glob("*.whl")) for folder in ("one", "two"))
+    assert wheel.read_bytes() == again.read_bytes()
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel)
+    target = tmp_path / "installed"
+    run(sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--target", target, wheel)
+    np.savez(tmp_path / "x.npz", **case.inputs)
+    code = f"""
+import sys
+sys.path.insert(0, {str(target)!r})
+import numpy
+from oplet import Interpreter
+interpreter = Interpreter(model_path={str(case.model)!r})
+[(index, value)] = [(d["index"], numpy.load({str(tmp_path / "x.npz")!r})[d["name"]]) for d in interpreter.get_input_details()]
+interpreter.resize_tensor_input(index, value.shape)
+interpreter.allocate_tensors()
+interpreter.set_tensor(index, value)
+interpreter.invoke()
+numpy.savez({str(tmp_path / "y.npz")!r}, *(interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()))
+from oplet.app import main
+sys.exit(main(["--input", {str(tmp_path / "x.npz")!r}, "--output", {str(tmp_path / "z.npz")!r}]))
+"""
+    run(python, "-c", code)
+    case.check(tmp_path / "y.npz")
+    case.check(tmp_path / "z.npz")

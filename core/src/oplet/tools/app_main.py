@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _DEFAULT_TOP = 5
+_WIDTH = 100
 
 
 def main(contents: AppContents, arguments: Sequence[str] | None = None) -> int:
@@ -49,12 +50,20 @@ def main(contents: AppContents, arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Lines of a fixed width: to ask for the terminal's, argparse imports modules at every start."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_WIDTH)
+
+
 def _parser(contents: AppContents) -> argparse.ArgumentParser:
     names = ", ".join(model.name for model in contents.models)
     parser = argparse.ArgumentParser(
         prog=contents.name,
         description=f"Run a model once, on files or on random values. Models: {names}." if names else "Run a .tflite model once.",
         allow_abbrev=False,
+        formatter_class=_Formatter,
     )
     add = parser.add_argument
     if contents.models:

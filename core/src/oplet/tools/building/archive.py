@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import stat
 import zipapp
 import zipfile
 from collections.abc import Callable, Mapping
@@ -45,6 +46,8 @@ def write_archive(
     buffer.seek(0)
     target.parent.mkdir(parents=True, exist_ok=True)
     zipapp.create_archive(buffer, target, interpreter or None)  # type: ignore[arg-type]  # any file object that reads
+    if interpreter:
+        target.chmod(target.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
 
 def _entry(path: str) -> zipfile.ZipInfo:

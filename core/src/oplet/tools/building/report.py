@@ -19,9 +19,11 @@ from typing import Any
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.plugin import PluginInfo
 from oplet.tools.building.app import Program
+from oplet.tools.building.build import BuiltWheel
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
+from oplet.tools.building.programs import BuiltProgram
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -134,25 +136,17 @@ class Report:
         return rows
 
 
-def make_report(
-    cut: Cut,
-    plugins: PluginManager,
-    *,
-    made: Program | None = None,
-    archive: Path | None = None,
-    model: str | None = None,
-    timing: bool = True,
-) -> Report:
+def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None = None, timing: bool = True) -> Report:
     """Compare a build with what it was cut out of.
 
     Args:
-        cut: the kernels.
-        plugins: where they were cut out.
-        made: the kernels with the core, if it is built with it.
-        archive: the program, if it is one.
-        model: the file of its first model, which is run by both.
+        built: the build.
+        plugins: where it was cut out.
+        model: the file of its first model, which a program and oplet both run.
         timing: also measure times, in processes of their own.
     """
+    cut = built.cut
+    made = built.made if isinstance(built, BuiltProgram) else None
     sources = {source.name for source in cut.sources}
     infos = [info for info in plugins.plugins() if info.distribution in sources]
     kept = sorted({kernel.op for kernel in cut.kernels})
@@ -170,8 +164,9 @@ def make_report(
     if timing:
         try:
             report.import_seconds = _import_seconds(cut, infos, made)
-            if archive is not None and model is not None and made is not None and made.models:
-                report.answer_seconds = _answer_seconds(archive, model, next(iter(made.models)))
+            if isinstance(built, BuiltProgram) and built.is_archive and model is not None:
+                inside = next(iter(built.made.models), None)
+                report.answer_seconds = _answer_seconds(built.path, model, [model] if inside is None else ["--model", inside])
         except BuildError as error:
             report.notes.append(str(error))
     return report
@@ -209,8 +204,8 @@ def _import_seconds(cut: Cut, infos: Iterable[PluginInfo], made: Program | None)
     return BeforeAfter(times["before"], times["after"])
 
 
-def _answer_seconds(archive: Path, model: str, inside: str) -> BeforeAfter:
-    commands = {"before": [sys.executable, "-c", _ANSWER, model], "after": [sys.executable, str(archive), "--model", inside]}
+def _answer_seconds(archive: Path, model: str, arguments: list[str]) -> BeforeAfter:
+    commands = {"before": [sys.executable, "-c", _ANSWER, model], "after": [sys.executable, str(archive), *arguments]}
     times = _interleaved(commands, reported=False)
     return BeforeAfter(times["before"], times["after"])
 

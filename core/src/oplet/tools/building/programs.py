@@ -1,0 +1,107 @@
+"""`oplet build --with-core`: from models to a wheel that runs alone, or to a program in one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oplet.model.model import Model
+from oplet.plugins.manager import PluginManager
+from oplet.tools.building.app import INTERPRETER, Program, program, write_core_wheel, write_program
+from oplet.tools.building.build import BuiltWheel
+from oplet.tools.building.cutting import cut
+from oplet.tools.building.error import BuildError
+from oplet.tools.selection.needs import needs_of
+
+__all__ = ["BuiltProgram", "build_program"]
+
+
+@dataclass
+class BuiltProgram(BuiltWheel):
+    """What was built.
+
+    Attributes:
+        path: the wheel or the program.
+        cut: its kernels.
+        made: everything that is in it.
+    """
+
+    made: Program
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether Python runs it as it is."""
+        return self.path.suffix == ".pyz"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for JSON."""
+        told = super().as_dict()
+        if self.is_archive:
+            told["program"] = told.pop("wheel")
+        told["core"] = sorted(path for path in self.made.core if path.endswith(".py"))
+        told["models"] = [{"name": name, "bytes": len(content)} for name, content in self.made.models.items()]
+        told["requires"] = [requirement for _, requirement in self.made.requires]
+        return told
+
+
+def build_program(
+    models: Iterable[Model | str | os.PathLike[str]],
+    name: str,
+    output: str | os.PathLike[str] = "dist",
+    *,
+    pyz: bool = False,
+    with_models: bool = False,
+    ops: Iterable[str] = (),
+    all_codes: bool = False,
+    types: bool = False,
+    version: str = "1.0",
+    keep_comments: bool = False,
+    interpreter: str = INTERPRETER,
+    bytecode: bool = True,
+    plugins: PluginManager | None = None,
+) -> BuiltProgram:
+    """Build what runs models without oplet: its kernels, and as much of the core as they need.
+
+    Args:
+        models: the models.
+        name: what the kernels' package is called.
+        output: the folder to write into, or a file that ends in .pyz.
+        pyz: make a program of one file rather than a wheel; an output that ends in .pyz asks for it too.
+        with_models: take the models along.
+        ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
+        all_codes: take every operator code of the models, used or not.
+        types: serve only the types of tensors that these models have.
+        version: its version.
+        keep_comments: copy the kernels' modules as they are.
+        interpreter: what a program's first line names, "" for no such line.
+        bytecode: put compiled modules into a program.
+        plugins: the plugins to cut from; by default those that are installed.
+
+    Raises:
+        BuildError: as `build_wheel` does, or a model cannot be taken along.
+        OpNotFoundError, UnresolvedOpError: nothing installed serves an op of the models.
+    """
+    opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
+    needs = needs_of(opened, ops=ops, all_codes=all_codes)
+    if not needs:
+        raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
+    if with_models and not opened:
+        raise BuildError("There is no model to take along; name one, or build without --with-model.")
+    found = cut(needs, name, PluginManager() if plugins is None else plugins, keep_comments=keep_comments, types=types)
+    target = Path(output)
+    archive = pyz or target.suffix == ".pyz"
+    made = program(
+        found,
+        version,
+        models=opened,
+        with_models=with_models,
+        command=archive or with_models,
+        any_custom_options=not archive,
+    )
+    if not archive:
+        return BuiltProgram(write_core_wheel(made, found, target), found, made)
+    file = target if target.suffix == ".pyz" else target / f"{name}.pyz"
+    return BuiltProgram(write_program(made, file, interpreter=interpreter, bytecode=bytecode), found, made)
