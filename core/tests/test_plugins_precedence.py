@@ -39,6 +39,27 @@ def test_a_plugin_overrides_a_builtin_in_the_versions_that_it_serves(site: Any) 
     assert resolver.why("Sign", 1) == "nobody registered it"
 
 
+def test_a_selection_goes_between_plugins_and_builtins(site: Any) -> None:
+    site.add_op("oplet-builtin", head=BUILTIN, versions="1, 3")
+    site.add_op("my-app-ops", head='OPLET_TIER = "selection"', versions="1, 2")
+    site.add_op("oplet-fast", versions="1, 1")
+    resolver = site.manager().resolver()
+    assert [provider(resolver, "Atan", v) for v in (1, 2, 3)] == ["oplet-fast 1.0", "my-app-ops 1.0", "oplet-builtin 1.0"]
+    assert resolver.why("Atan", 2) == "overrides oplet-builtin 1.0"
+
+
+def test_a_version_that_a_selection_lacks_is_no_matter_of_upgrading_it(site: Any) -> None:
+    site.add_op("my-app-ops", head='OPLET_TIER = "selection"', versions="1, 2")
+    assert site.manager().advice("Atan") == "Install the package that brings Atan: pip install oplet-atan-op."
+
+
+def test_a_manager_without_some_plugins_keeps_what_the_other_one_blocks(site: Any) -> None:
+    for name in ("oplet-a", "oplet-b", "oplet-c"):
+        site.add_op(name)
+    left = site.manager(block=["oplet-a"]).without(["oplet-b"])
+    assert [info.distribution for info in left.plugins() if info.state == "loaded"] == ["oplet-c"]
+
+
 def test_two_plugins_for_one_op_are_an_error_that_names_both_and_how_to_choose(rivals: Any) -> None:
     resolver = rivals.manager().resolver()
     with pytest.raises(OpConflictError) as caught:

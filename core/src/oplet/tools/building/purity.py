@@ -12,208 +12,53 @@ from collections.abc import Iterator, Mapping
 
 __all__ = ["HARMLESS_MODULES", "Purity"]
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 #: Builtins that do nothing but give a value.
-_BUILTINS = frozenset(
-    [
-        "abs",
-        "all",
-        "any",
-        "bool",
-        "bytes",
-        "complex",
-        "dict",
-        "divmod",
-        "enumerate",
-        "float",
-        "frozenset",
-        "hasattr",
-        "hash",
-        "int",
-        "isinstance",
-        "issubclass",
-        "len",
-        "list",
-        "max",
-        "min",
-        "object",
-        "pow",
-        "property",
-        "range",
-        "repr",
-        "reversed",
-        "round",
-        "set",
-        "slice",
-        "sorted",
-        "staticmethod",
-        "classmethod",
-        "str",
-        "sum",
-        "tuple",
-        "type",
-        "zip",
-        "bytearray",
-        "TypeError",
-        "ValueError",
-        "RuntimeError",
-        "KeyError",
-    ]
+_BUILTINS = _words(
+    """
+    abs all any bool bytes complex dict divmod enumerate float frozenset hasattr hash int isinstance issubclass len list
+    max min object pow property range repr reversed round set slice sorted staticmethod classmethod str sum tuple type zip
+    bytearray TypeError ValueError RuntimeError KeyError
+    """
 )
 #: Modules of which every function only gives a value.
-HARMLESS_MODULES = frozenset(
-    [
-        "collections",
-        "collections.abc",
-        "dataclasses",
-        "decimal",
-        "enum",
-        "fractions",
-        "itertools",
-        "math",
-        "re",
-        "string",
-        "struct",
-        "threading",
-        "types",
-        "typing",
-        "typing_extensions",
-        "uuid",
-        "weakref",
-        "os.path",
-        "pathlib",
-        "datetime",
-        "abc",
-    ]
+HARMLESS_MODULES = _words(
+    """
+    collections collections.abc dataclasses decimal enum fractions itertools math re string struct threading types typing
+    typing_extensions uuid weakref os.path pathlib datetime abc
+    """
 )
-_FUNCTIONS = frozenset(
-    [
-        "functools.cache",
-        "functools.cached_property",
-        "functools.lru_cache",
-        "functools.partial",
-        "functools.partialmethod",
-        "functools.singledispatch",
-        "functools.total_ordering",
-        "functools.wraps",
-        "functools.cmp_to_key",
-        "operator.attrgetter",
-        "operator.itemgetter",
-        "operator.methodcaller",
-        "logging.getLogger",
-        "os.environ.get",
-        "os.getenv",
-        "os.cpu_count",
-        "contextlib.contextmanager",
-        "contextlib.suppress",
-        "contextlib.nullcontext",
-        "oplet.hookimpl",
-    ]
+_FUNCTIONS = _words(
+    """
+    functools.cache functools.cached_property functools.lru_cache functools.partial functools.partialmethod
+    functools.singledispatch functools.total_ordering functools.wraps functools.cmp_to_key operator.attrgetter
+    operator.itemgetter operator.methodcaller logging.getLogger os.environ.get os.getenv os.cpu_count
+    contextlib.contextmanager contextlib.suppress contextlib.nullcontext oplet.hookimpl
+    """
 )
-_NUMPY = frozenset(
-    [
-        "arange",
-        "array",
-        "asarray",
-        "bool_",
-        "complex128",
-        "complex64",
-        "concatenate",
-        "diag",
-        "dtype",
-        "empty",
-        "eye",
-        "finfo",
-        "float16",
-        "float32",
-        "float64",
-        "frombuffer",
-        "frompyfunc",
-        "full",
-        "iinfo",
-        "int16",
-        "int32",
-        "int64",
-        "int8",
-        "intp",
-        "linspace",
-        "longdouble",
-        "nextafter",
-        "ones",
-        "promote_types",
-        "result_type",
-        "stack",
-        "tile",
-        "uint16",
-        "uint32",
-        "uint64",
-        "uint8",
-        "vectorize",
-        "zeros",
-        "repeat",
-        "reshape",
-        "cumsum",
-    ]
+_NUMPY = _words(
+    """
+    arange array asarray bool_ complex128 complex64 concatenate diag dtype empty eye finfo float16 float32 float64
+    frombuffer frompyfunc full iinfo int16 int32 int64 int8 intp linspace longdouble nextafter ones promote_types
+    result_type stack tile uint16 uint32 uint64 uint8 vectorize zeros repeat reshape cumsum
+    """
 )
 #: numpy's functions of one array; a second positional argument would be what they write into.
-_NUMPY_UNARY = frozenset(
-    [
-        "abs",
-        "absolute",
-        "arctan",
-        "ceil",
-        "cos",
-        "exp",
-        "expm1",
-        "floor",
-        "log",
-        "log1p",
-        "log2",
-        "negative",
-        "rint",
-        "round",
-        "sign",
-        "sin",
-        "sqrt",
-        "square",
-        "tanh",
-        "trunc",
-    ]
+_NUMPY_UNARY = _words(
+    """
+    abs absolute arctan ceil cos exp expm1 floor log log1p log2 negative rint round sign sin sqrt square tanh trunc
+    """
 )
 #: Methods that leave what they belong to as it was.
-_METHODS = frozenset(
-    [
-        "astype",
-        "copy",
-        "count",
-        "decode",
-        "encode",
-        "endswith",
-        "format",
-        "fromkeys",
-        "get",
-        "items",
-        "join",
-        "keys",
-        "lower",
-        "lstrip",
-        "newbyteorder",
-        "removeprefix",
-        "removesuffix",
-        "replace",
-        "reshape",
-        "rstrip",
-        "split",
-        "startswith",
-        "strip",
-        "title",
-        "tobytes",
-        "tolist",
-        "transpose",
-        "union",
-        "upper",
-        "values",
-        "view",
-    ]
+_METHODS = _words(
+    """
+    astype copy count decode encode endswith format fromkeys get items join keys lower lstrip newbyteorder removeprefix
+    removesuffix replace reshape rstrip split startswith strip title tobytes tolist transpose union upper values view
+    """
 )
 _DECORATOR_MODULES = (
     "functools.",

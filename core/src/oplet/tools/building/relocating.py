@@ -12,7 +12,7 @@ __all__ = ["relocated"]
 
 #: Calls whose argument is a package, though it is a single word.
 _TAKES_PACKAGE = frozenset(
-    [
+    (
         "files",
         "import_module",
         "__import__",
@@ -25,7 +25,7 @@ _TAKES_PACKAGE = frozenset(
         "is_resource",
         "contents",
         "as_file",
-    ]
+    )
 )
 
 

@@ -171,7 +171,7 @@ def _requirements(cut: Cut) -> list[str]:
     from packaging.utils import canonicalize_name
 
     own = {canonicalize_name(source.name) for source in cut.sources}
-    found = {}
+    found: dict[str, str] = {}
     for source in cut.sources:
         for text in source.requires:
             requirement = Requirement(text)
