@@ -163,7 +163,8 @@ def test_a_program_runs_like_oplet_run(pyz: Path, digits: Path, oplet, tmp_path:
     assert ours.files == theirs.files
     for name in ours.files:
         np.testing.assert_array_equal(ours[name], theirs[name])
-    assert "the highest" in printed and f"written to {tmp_path / 'a.npz'}" in printed
+    assert "the highest" in printed
+    assert f"written to {tmp_path / 'a.npz'}" in printed
 
 
 def test_code_can_import_oplet_from_the_archive(pyz: Path) -> None:
@@ -179,7 +180,8 @@ print(oplet.__file__, interpreter.get_tensor(interpreter.get_output_details()[0]
 print({report.distribution for report in interpreter.explain()})
 """
     printed = inside(pyz, code)
-    assert f"{pyz}{os.sep}oplet" in printed and "(1, 10)" in printed and "{'digits-app'}" in printed
+    for expected in (f"{pyz}{os.sep}oplet", "(1, 10)", "{'digits-app'}"):
+        assert expected in printed
 
 
 def test_starting_costs_no_plugin_framework_and_no_search_of_the_environment(pyz: Path) -> None:
@@ -191,7 +193,8 @@ def test_starting_costs_no_plugin_framework_and_no_search_of_the_environment(pyz
 def test_an_op_that_is_not_in_the_build_is_refused_by_name(pyz: Path, tmp_path: Path) -> None:
     printed = run(sys.executable, pyz, "--model", ATAN, code=1)
     assert "Encountered unresolved custom op: Atan" in printed
-    assert "The build 'digits-app' holds no Atan" in printed and "--op Atan" in printed
+    assert "The build 'digits-app' holds no Atan" in printed
+    assert "--op Atan" in printed
 
 
 def test_what_was_left_out_of_the_core_says_so(pyz: Path) -> None:
@@ -298,7 +301,9 @@ def test_an_error_is_one_line(contents: AppContents, arguments: list[str], compl
     small = AppContents("one", models=(contents.models[1],), root=contents.root)
     assert main(small, arguments) == 1
     err = capsys.readouterr().err
-    assert err.startswith("one: ") and err.count("\n") == 1 and complaint in err
+    assert err.startswith("one: ")
+    assert err.count("\n") == 1
+    assert complaint in err
 
 
 def test_packages_that_are_missing_are_named_with_pip_s_command(contents: AppContents, capsys) -> None:
@@ -328,6 +333,50 @@ def test_a_model_s_bytes_run_as_its_file_does(digits: Path) -> None:
         for given in ({"model_path": digits}, {"model_content": content})
     ]
     assert shapes[0] == shapes[1]
+
+
+# The command that builds ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--with-model"], "goes with --with-core or --pyz"),
+        (["--no-bytecode"], "goes with --pyz"),
+        (["--with-core", "--python", "python3"], "goes with --pyz"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    oplet, digits: Path, tmp_path: Path, options: list[str], complaint: str
+) -> None:
+    built = oplet("build", digits, "--name", "digits_app", "-o", tmp_path / "dist", *options)
+    assert built.code == 2
+    assert complaint in built.err
+    assert not (tmp_path / "dist").exists()
+
+
+def test_a_model_can_only_be_taken_along_where_one_is_named(oplet, tmp_path: Path) -> None:
+    built = oplet("build", "--op", "ABS", "--name", "abs_app", "-o", tmp_path / "abs.pyz", "--with-model")
+    assert built.code == 2
+    assert "no model to take along" in built.err
+
+
+def test_the_report_counts_what_was_kept_and_left_out(oplet, digits: Path, tmp_path: Path) -> None:
+    command = ["build", digits, "--name", "digits_app", "-o", tmp_path / "digits.pyz", "--with-model", "--no-timing"]
+    told = json.loads(oplet(*command, "--json").out)
+    assert told["program"] == str(tmp_path / "digits.pyz")
+    assert told["requires"][0].startswith("numpy>=")
+    assert told["models"] == [{"name": "digits_int8", "bytes": digits.stat().st_size}]
+    report = told["report"]
+    assert report["kept"] == sorted({kernel["op"] for kernel in told["ops"]})
+    assert not set(report["kept"]) & set(report["dropped"])
+    assert {"ABS", "WHILE"} <= set(report["dropped"])
+    for measure in ("kernels_modules", "kernels_bytes", "core_modules", "core_bytes"):
+        assert 0 < report[measure]["after"] < report[measure]["before"]
+    assert "import_seconds" not in report
+    printed = oplet(*command).out
+    assert "bytes of the core" in printed
+    assert "left out: " in printed
 
 
 # In environments of their own ------------------------------------------------------------------------------------------

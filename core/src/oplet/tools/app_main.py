@@ -45,7 +45,7 @@ def main(contents: AppContents, arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if given.debug:
             raise
-        print(f"{parser.prog}: {one_line(_message(error))}", file=sys.stderr)
+        sys.stderr.write(f"{parser.prog}: {one_line(_message(error))}\n")
         return 1
     return 0
 
@@ -108,7 +108,7 @@ def _seed(text: str) -> int:
 
 def _list(contents: AppContents) -> None:
     for model in contents.models:
-        print(plain(model.name), f"{model.size} bytes", sep="  ")
+        _say(f"{plain(model.name)}  {model.size} bytes")
 
 
 def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.ArgumentParser) -> memoryview | str:
@@ -152,7 +152,7 @@ def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | s
     if given.top is not None or given.labels is not None:
         _print_top(contents, result, given.top or _DEFAULT_TOP, labels, str(given.labels))
     if given.output is not None:
-        print(f"\nwritten to {plain(str(given.output))}")
+        _say(f"\nwritten to {plain(str(given.output))}")
 
 
 def _print_values(result: RunResult, seed: int) -> None:
@@ -174,10 +174,8 @@ def _print_top(contents: AppContents, result: RunResult, count: int, labels: lis
     for value in rows:
         scores = top_scores(value.array, value.details, count, labels)
         if labels and len(labels) != value.array.size:
-            print(
-                f"{contents.name}: warning: '{plain(file)}' has {len(labels)} labels for {value.array.size} scores.",
-                file=sys.stderr,
-            )
+            counts = f"has {len(labels)} labels for {value.array.size} scores"
+            sys.stderr.write(f"{contents.name}: warning: '{plain(file)}' {counts}.\n")
         first = 0 if labels else 1
         cells = [(score.label, f"{score.value:.6g}", str(score.index))[first:] for score in scores]
         _table(f"{value.name}: the highest", ["label", "score", "index"][first:], cells)
@@ -186,9 +184,13 @@ def _print_top(contents: AppContents, result: RunResult, count: int, labels: lis
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     lines = [tuple(columns), *(tuple(map(plain, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines)]
-    print(f"\n{plain(title)}")
+    _say(f"\n{plain(title)}")
     for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+        _say("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
 
 
 def _message(error: Exception) -> str:

@@ -45,7 +45,7 @@ def write_archive(
             archive.writestr(_entry(path), content, zipfile.ZIP_DEFLATED, 9)
     buffer.seek(0)
     target.parent.mkdir(parents=True, exist_ok=True)
-    zipapp.create_archive(buffer, target, interpreter or None)  # type: ignore[arg-type]  # any file object that reads
+    zipapp.create_archive(buffer, target, interpreter or None)
     if interpreter:
         target.chmod(target.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
