@@ -17,6 +17,7 @@ import pytest
 
 from oplet import PluginManager
 from oplet.errors import OpNotFoundError
+from oplet.ops.context import EnsureError
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
 from oplet.tools.building.build import build_wheel
@@ -56,7 +57,9 @@ def kept(package: Package, *roots: str, types: set[str] | None = None) -> dict[s
         module, _, attribute = root.partition(":")
         closure.require(f"invented.{module}".rstrip("."), attribute)
     return {
-        name.removeprefix("invented").lstrip("."): r.module.text if r.module.whole else shaken(r.module, r.kept)
+        name.removeprefix("invented").lstrip("."): r.module.text
+        if r.module.whole
+        else shaken(r.module, r.kept, left_out=closure.left_out(r.module))
         for name, r in closure.modules.items()
     }
 
@@ -250,7 +253,12 @@ def test_type_modules_go_with_their_types(write: Write) -> None:
     assert "small" in kept(package, "root:f")
     assert "small" in kept(package, "root:f", types={"INT8", "FLOAT32"})
     assert "small" not in kept(package, "root:f", types={"FLOAT32"})
-    assert "small" not in kept(package, "root:f", types={"INT8"})
+    without = kept(package, "root:f", types={"INT8"})
+    assert "small" not in without
+    scope: dict[str, Callable[[bool], None]] = {}
+    exec(without["root"], scope)
+    with pytest.raises(EnsureError, match="made for other types of tensors"):
+        scope["f"](True)
 
 
 @pytest.mark.parametrize(

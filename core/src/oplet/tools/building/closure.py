@@ -167,7 +167,8 @@ class Closure:
         if item in reached.kept:
             return
         reached.kept.add(item)
-        imports = [each for each in item.imports if item.is_import or self._serves(reached.module, each.module)]
+        left_out = set() if item.is_import else self.left_out(reached.module)
+        imports = [each for each in item.imports if each.module not in left_out]
         for imported in imports:
             self._follow(imported)
         # Names that the statement itself imports, inside a function, and those that stand at the top level.
@@ -178,10 +179,11 @@ class Closure:
             self._follow_strings(reached, item)
             self._follow_files(reached, item)
 
-    def _serves(self, module: Module, name: str) -> bool:
-        """Whether nodes of the types that there are may need a module that `module` imports in a function."""
-        groups = module.by_type.get(name, ())
-        return self._types is None or all(group & self._types for group in groups)
+    def left_out(self, module: Module) -> set[str]:
+        """The modules that `module` imports in functions and that no node of the types that there are needs."""
+        if self._types is None or module.whole or not self.shake:
+            return set()
+        return {name for name, groups in module.by_type.items() if not all(group & self._types for group in groups)}
 
     def _use(self, reached: Reached, name: str, chains: set[Chain], imported: Import | None) -> None:
         imports = [] if imported is None else [imported]

@@ -103,7 +103,7 @@ def _types(needs: Sequence[OpNeed]) -> set[str] | None:
 def _source(reached: Reached, closure: Closure, keep_comments: bool) -> str:
     if keep_comments or reached.module.whole:
         return reached.module.text
-    return shaken(reached.module, reached.kept, closure.reads_docstrings)
+    return shaken(reached.module, reached.kept, closure.reads_docstrings, closure.left_out(reached.module))
 
 
 def _path(module: str, package: Package, name: str) -> str:

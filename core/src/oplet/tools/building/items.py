@@ -11,7 +11,7 @@ from pathlib import Path
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.purity import HARMLESS_MODULES, Purity
 
-__all__ = ["Chain", "Import", "Item", "Module", "read_module"]
+__all__ = ["Chain", "Import", "Item", "Module", "imported_module", "read_module"]
 
 #: What follows a name: ("a", "b") of `name.a.b`, () where the name stands alone.
 Chain = tuple[str, ...]
@@ -143,6 +143,15 @@ def read_module(
     return Module(name, is_package, text, tree, items, by_name, _whole(items, by_name), late, _by_type(items))
 
 
+def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """The full name of the module that `from ... import` in a module names."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    parts = parts[: len(parts) - node.level + is_package]
+    return ".".join([*parts, *(node.module or "").split(".")]).rstrip(".")
+
+
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run when the module is imported, without those for type checkers, scripts and readers."""
     for node in body:
@@ -254,16 +263,9 @@ class _Reader:
                 top = alias.name.partition(".")[0]
                 yield Import(alias.asname or top, alias.name, "", alias.name if alias.asname else top)
         elif isinstance(node, ast.ImportFrom):
-            module = self._absolute(node)
+            module = imported_module(node, self._module, self._is_package)
             for alias in node.names:
                 yield Import(alias.asname or alias.name, module, alias.name)
-
-    def _absolute(self, node: ast.ImportFrom) -> str:
-        if not node.level:
-            return node.module or ""
-        parts = self._module.split(".")
-        parts = parts[: len(parts) - node.level + self._is_package]
-        return ".".join([*parts, *(node.module or "").split(".")]).rstrip(".")
 
     def uses(self, node: ast.stmt, purity: Purity) -> tuple[dict[str, set[Chain]], list[str]]:
         """The names that a statement uses, and its texts."""

@@ -6,18 +6,24 @@ import ast
 import copy
 from collections.abc import Container, Sequence
 
-from oplet.tools.building.items import Item, Module
+from oplet.tools.building.items import Item, Module, imported_module
 
 __all__ = ["shaken"]
 
+_REFUSAL = """
+from oplet import ensure
+ensure(False, "this build was made for other types of tensors; build it with a model that has this one.")
+"""
 
-def shaken(module: Module, kept: Container[Item], docstrings: bool = False) -> str:
+
+def shaken(module: Module, kept: Container[Item], docstrings: bool = False, left_out: Container[str] = ()) -> str:
     """A module's source with only some of its statements; "" if nothing is left.
 
     Args:
         module: the module.
         kept: the items to keep.
         docstrings: keep the docstrings of functions and classes.
+        left_out: modules that are not there; where a function imports one, it refuses the node.
     """
     body: list[ast.stmt] = []
     last: ast.stmt | None = None
@@ -34,11 +40,25 @@ def shaken(module: Module, kept: Container[Item], docstrings: bool = False) -> s
         body.append(node)
     if not body:
         return ""
+    body = [_Refuser(module, left_out).visit(node) for node in body]
     stripper = _Stripper(annotations=module.late_annotations, docstrings=not docstrings)
     tree = ast.Module([stripper.visit(node) for node in body], [])
     if module.late_annotations and any(getattr(n, "annotation", None) or getattr(n, "returns", None) for n in ast.walk(tree)):
         tree.body.insert(0, ast.ImportFrom("__future__", [ast.alias("annotations")], 0))
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+class _Refuser(ast.NodeTransformer):
+    """Puts a refusal in the place of imports of modules that are left out."""
+
+    def __init__(self, module: Module, left_out: Container[str]) -> None:
+        self._module = module
+        self._left_out = left_out
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
+        if imported_module(node, self._module.name, self._module.is_package) not in self._left_out:
+            return node
+        return ast.parse(_REFUSAL).body
 
 
 class _Stripper(ast.NodeTransformer):
