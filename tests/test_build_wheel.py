@@ -242,9 +242,10 @@ def test_data_files_are_kept_by_name_and_refused_otherwise(write: Write) -> None
 
 def test_type_modules_go_with_their_types(write: Write) -> None:
     text = """
-        from oplet import TensorType
+        from oplet import TensorType, ensure
         TYPE_MODULES = {"invented.small": ((TensorType.INT8, TensorType.INT4), (TensorType.FLOAT32,))}
         def f(x):
+            ensure(x in (True, False), "what is it?")
             if x:
                 from invented.small import g
                 return g()
@@ -257,6 +258,7 @@ def test_type_modules_go_with_their_types(write: Write) -> None:
     assert "small" not in without
     scope: dict[str, Callable[[bool], None]] = {}
     exec(without["root"], scope)
+    scope["f"](False)
     with pytest.raises(EnsureError, match="made for other types of tensors"):
         scope["f"](True)
 

@@ -10,9 +10,10 @@ from oplet.tools.building.items import Item, Module, imported_module
 
 __all__ = ["shaken"]
 
+#: The name is one that the function does not use: an import makes it local to all of it.
 _REFUSAL = """
-from oplet import ensure
-ensure(False, "this build was made for other types of tensors; build it with a model that has this one.")
+from oplet import ensure as _ensure
+_ensure(False, "this build was made for other types of tensors; build it with a model that has this one.")
 """
 
 
