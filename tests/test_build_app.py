@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import marshal
 import os
 import shutil
 import subprocess
@@ -108,13 +109,30 @@ def test_a_program_holds_the_licences_and_says_what_it_is_made_of(pyz: Path) -> 
 
 
 def test_every_module_is_there_as_source_and_compiled(pyz: Path) -> None:
-    names = set(zipfile.ZipFile(pyz).namelist())
-    assert {f"{name}c" for name in names if name.endswith(".py")} == {name for name in names if name.endswith(".pyc")}
+    with zipfile.ZipFile(pyz) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".bin")]
+        compiled = {path for path, _, _ in marshal.loads(archive.read(name)).values()}
+        sources = {name for name in archive.namelist() if name.endswith(".py")}
+    assert sources - compiled == {"__main__.py", "_oplet_compiled.py"}
+    printed = inside(
+        pyz, "import oplet.app\nimport oplet.errors\nprint(type(oplet.errors.__loader__).__name__, oplet.errors.__file__)"
+    )
+    assert printed.split() == ["Compiled", str(pyz / "oplet" / "errors.py")]
+
+
+def test_another_python_takes_the_sources(pyz: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.pyz"
+    with zipfile.ZipFile(pyz) as old, zipfile.ZipFile(other, "w") as new:
+        for name in old.namelist():
+            new.writestr("modules-1.bin" if name.endswith(".bin") else name, old.read(name))
+    printed = inside(other, "import oplet.app\nimport oplet.errors\nprint(type(oplet.errors.__loader__).__name__)")
+    assert printed.split() == ["zipimporter"]
+    assert "outputs" in run(sys.executable, other)
 
 
 def test_compiled_modules_can_be_left_out(made: Program, tmp_path: Path) -> None:
     pyz = write_program(made, tmp_path / "a.pyz", bytecode=False, interpreter="")
-    assert not [name for name in zipfile.ZipFile(pyz).namelist() if name.endswith(".pyc")]
+    assert not [name for name in zipfile.ZipFile(pyz).namelist() if name.endswith((".bin", ".pyc"))]
     assert pyz.read_bytes()[:2] == b"PK"
     assert "digits_int8" in run(sys.executable, pyz, "--list")
 
@@ -248,6 +266,7 @@ print(view is not None, np.frombuffer(CONTENTS.read(model), np.uint8).ctypes.dat
         for name in sorted(old.namelist()):
             new.writestr(name, old.read(name))
     assert inside(again, report).split() == ["False", "0", str(size)]
+    assert "outputs" in run(sys.executable, os.path.relpath(again))
 
 
 def test_a_program_without_models_takes_a_file(kernels: Cut, digits: Path, tmp_path: Path) -> None:

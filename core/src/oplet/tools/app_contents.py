@@ -71,14 +71,14 @@ class AppContents:
         Raises:
             ModelError: the program has lost them.
         """
-        path = os.path.join(self.root, *model.file.split("/"))
+        path = model.file.replace("/", os.sep)
         if self.loader is None:
-            return map_file(path).view
+            return map_file(os.path.join(self.root, path)).view
         view = self._mapped(model)
         if view is not None:
             return view
         try:
-            return memoryview(self.loader.get_data(path))
+            return memoryview(self.loader.get_data(path))  # from the archive's root, as sys.path may name it otherwise
         except OSError as error:
             raise ModelError(f"The model '{model.name}' is not in '{self.root}' any more; build the program again.") from error
 

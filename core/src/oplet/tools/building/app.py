@@ -14,7 +14,7 @@ import oplet
 from oplet.model.model import Model
 from oplet.schema.enums import TensorType
 from oplet.tools.building.archive import write_archive
-from oplet.tools.building.bytecode import compiled
+from oplet.tools.building.bytecode import LOADER, compiled
 from oplet.tools.building.core_tree import core_tree, lean
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
@@ -128,7 +128,11 @@ def write_program(made: Program, target: Path, *, interpreter: str = INTERPRETER
 
     def files(headers: Mapping[str, int]) -> dict[str, bytes]:
         modules = {**sources, "oplet/app.py": made.contents(headers)}
-        return {**modules, **(compiled(modules) if bytecode else {}), **licence_files("licenses", made.sources)}
+        if bytecode:
+            modules |= compiled(modules)
+            # Whoever imports oplet finds the compiled modules from then on, and the program does so first.
+            modules["oplet/__init__.py"] += f"import {LOADER}\n".encode()
+        return {**modules, **licence_files("licenses", made.sources)}
 
     models = {made.model_file(name): content for name, content in made.models.items()}
     write_archive(target, models, files, interpreter)

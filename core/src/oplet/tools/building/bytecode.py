@@ -1,6 +1,7 @@
 """Compiled modules for an archive, from which Python cannot keep what it compiles.
 
-A `.pyc` beside its source serves the Python version that made it; every other version takes the source.
+They lie in one file, as the standard library's importer of archives unpacks each compiled module twice. It serves the Python version
+that made it; every other version takes the sources.
 """
 
 from __future__ import annotations
@@ -13,28 +14,90 @@ from collections.abc import Mapping
 
 from oplet.tools.building.error import BuildError
 
-__all__ = ["compiled"]
+__all__ = ["LOADER", "compiled"]
 
-# In a process of its own with the hash seed fixed, as the order of a constant set depends on it. The header says that nobody is
-# to compare the source (PEP 552).
+#: The module of a program that brings in the compiled modules.
+LOADER = "_oplet_compiled"
+
+# The program runs this; it must not import what Python has not imported already.
+_LOADER = """\
+import marshal
+import sys
+
+
+class Compiled:
+    def __init__(self, archive, table):
+        self.archive, self.table = archive, table
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.table:
+            return None
+        file, package, _ = self.table[name]
+        spec = type(__spec__)(name, self, origin=self.archive.archive + file, is_package=package)
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations = [spec.origin.rpartition(file[0])[0]]
+        return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(marshal.loads(self.table[module.__spec__.name][2]), module.__dict__)
+
+    def get_data(self, path):
+        return self.archive.get_data(path)
+
+    def get_source(self, name):
+        return self.archive.get_source(name)
+
+    def is_package(self, name):
+        return self.archive.is_package(name)
+
+    def get_resource_reader(self, name):
+        return self.archive.get_resource_reader(name)
+
+
+def install():
+    try:
+        from _frozen_importlib_external import MAGIC_NUMBER, path_sep
+
+        data = __loader__.get_data(f"modules-{int.from_bytes(MAGIC_NUMBER[:2], 'little')}.bin")
+    except (ImportError, OSError):
+        return
+    table = {}
+    for name, (file, package, code) in marshal.loads(data).items():
+        table[name] = path_sep + file.replace("/", path_sep), package, code
+    sys.meta_path.insert(0, Compiled(__loader__, table))
+
+
+install()
+"""
+
+# In a process of its own with the hash seed fixed, as the order of a constant set depends on it.
 _COMPILER = """
 import importlib.util, marshal, sys
-header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little")
-found = {}
+table = {}
 for path, source in marshal.load(sys.stdin.buffer):
-    code = compile(source, path, "exec", dont_inherit=True, optimize=0)
-    found[path] = header + importlib.util.source_hash(source) + marshal.dumps(code)
-sys.stdout.buffer.write(marshal.dumps(sorted(found.items())))
+    parts = path[:-3].split("/")
+    package = parts[-1] == "__init__"
+    name = ".".join(parts[:-1] if package else parts)
+    table[name] = path, package, marshal.dumps(compile(source, path, "exec", dont_inherit=True, optimize=0))
+magic = int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little")
+sys.stdout.buffer.write(marshal.dumps((f"modules-{magic}.bin", marshal.dumps(table))))
 """
 
 
 def compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The compiled modules by path ("oplet/errors.pyc"); the same sources and Python give the same bytes.
+    """The file of compiled modules and the module that brings them in; the same sources and Python give the same bytes.
+
+    Args:
+        sources: the modules, by path.
 
     Raises:
         BuildError: a module does not compile.
     """
-    wanted = sorted((path, content) for path, content in sources.items() if path.endswith(".py"))
+    wanted = sorted((path, content) for path, content in sources.items() if path.endswith(".py") and path != "__main__.py")
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     done = subprocess.run(
         [sys.executable, "-s", "-S", "-c", _COMPILER],
@@ -46,4 +109,5 @@ def compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise BuildError(f"The build does not compile: {lines[-1] if lines else 'no reason given'}.")
-    return {f"{path}c": code for path, code in marshal.loads(done.stdout)}
+    name, table = marshal.loads(done.stdout)
+    return {name: table, f"{LOADER}.py": _LOADER.encode()}
