@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from oplet.ops.callee import Callee
     from oplet.ops.context import Context, Node, ensure, ensure_eq, ensure_type
     from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
+    from oplet.ops.limited import TypeLimit, limited
     from oplet.ops.registration import Registration
     from oplet.ops.resolver import MutableOpResolver, OpResolver
     from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
@@ -89,10 +90,12 @@ _HOMES = {
     "TensorBuilder": "oplet.ops.tensor",
     "TensorType": "oplet.schema.enums",
     "ThreadedAsyncKernel": "oplet.ops.threaded_async_kernel",
+    "TypeLimit": "oplet.ops.limited",
     "ensure": "oplet.ops.context",
     "ensure_eq": "oplet.ops.context",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
+    "limited": "oplet.ops.limited",
     "load_delegate": "oplet.runtime.delegation",
     "reconcile_attributes": "oplet.ops.async_attributes",
     "uncovered_attributes": "oplet.ops.async_attributes",
@@ -139,11 +142,13 @@ __all__ = [
     "TensorBuilder",
     "TensorType",
     "ThreadedAsyncKernel",
+    "TypeLimit",
     "__version__",
     "ensure",
     "ensure_eq",
     "ensure_type",
     "hookimpl",
+    "limited",
     "load_delegate",
     "reconcile_attributes",
     "uncovered_attributes",

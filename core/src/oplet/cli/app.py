@@ -7,11 +7,8 @@ from typing import Annotated
 import typer
 
 import oplet
-<<<<<<< HEAD
-from oplet.cli.compare import compare
-=======
 from oplet.cli.build import build
->>>>>>> 3df5a5c (Add oplet build: a wheel of just the kernels that models need)
+from oplet.cli.compare import compare
 from oplet.cli.doctor import doctor
 from oplet.cli.inspect import inspect
 from oplet.cli.new_delegate import new_delegate
@@ -53,9 +50,5 @@ def common(
     settings_of(context, p, debug)
 
 
-<<<<<<< HEAD
-for command in (run, compare, partition, inspect, versions, rewrite, select, doctor, plugins, new_op, new_delegate):
-=======
-for command in (run, inspect, versions, rewrite, select, build, doctor, plugins, new_op, new_delegate):
->>>>>>> 3df5a5c (Add oplet build: a wheel of just the kernels that models need)
+for command in (run, compare, partition, inspect, versions, rewrite, select, build, doctor, plugins, new_op, new_delegate):
     app.command()(command)

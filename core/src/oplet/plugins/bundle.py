@@ -16,7 +16,7 @@ from oplet.ops.resolver import MutableOpResolver, Op, op_key, op_label
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
-    from oplet.delegates.delegate import DelegateRegistry
+    from oplet.delegates.registry import DelegateRegistry
 
 __all__ = ["Bundle"]
 

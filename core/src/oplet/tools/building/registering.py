@@ -82,9 +82,7 @@ def _imports(by_hook: bool, limited: bool) -> str:
     lines = []
     if by_hook:
         lines += ["from importlib import import_module", "from operator import attrgetter", "from typing import Any", ""]
-    lines.append(f"from oplet import MutableOpResolver, {'TensorType, ' if limited else ''}hookimpl")
-    if limited:
-        lines.append("from oplet.ops.limited import TypeLimit")
+    lines.append(f"from oplet import MutableOpResolver, {'TensorType, TypeLimit, ' if limited else ''}hookimpl")
     if by_hook:
         lines.append("from oplet.ops.resolver import op_label")
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ __all__ = ["resolver_code"]
 _TEMPLATES = Path(__file__).parents[1] / "templates" / "selection"
 _WIDTH = 130
 _IMPORTS = "from oplet import MutableOpResolver, hookimpl"
-_IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, hookimpl\nfrom oplet.ops.limited import TypeLimit"
+_IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, TypeLimit, hookimpl"
 
 
 def resolver_code(served: Sequence[Served], *, types: bool = False) -> str:
