@@ -13,8 +13,8 @@ from oplet import Context, DelegateKernel, DelegateParams, Node, SimpleDelegate,
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import AddOptions, CallOnceOptions, VarHandleOptions
 from oplet.testing import Graph, Op, Spec, graph_model
-from oplet.tools.compare import compare_delegate
-from oplet.tools.difference import Difference, difference
+from oplet.tools.comparing.compare import compare_delegate
+from oplet.tools.comparing.difference import Difference, difference
 
 VECTOR = Spec("float32", [4])
 #: Three partitions of one node: b = tanh(a); d = tanh(relu(b)); f = tanh(relu(d)).

@@ -17,11 +17,11 @@ from oplet.cli.settings import Settings
 from oplet.errors import DelegateError
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import Conv2DOptions, ReducerOptions, WhileOptions
-from oplet.tools import layout
 from oplet.tools.delegates import parse_delegate
-from oplet.tools.drawing import draw_partitioning
-from oplet.tools.layout import lay_out
-from oplet.tools.partition import partition_model
+from oplet.tools.partitioning import layout
+from oplet.tools.partitioning.drawing import draw_partitioning
+from oplet.tools.partitioning.layout import lay_out
+from oplet.tools.partitioning.partition import partition_model
 
 IMAGE = [1, 8, 8, 3]
 SVG = "{http://www.w3.org/2000/svg}"

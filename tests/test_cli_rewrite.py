@@ -14,7 +14,7 @@ from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError, OpletError
 from oplet.schema import tables
 from oplet.schema.options import ConcatenationOptions, IfOptions, ReducerOptions, ReshapeOptions, TransposeConvOptions
-from oplet.tools.rewrite import rewrite
+from oplet.tools.rewriting.rewrite import rewrite
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 

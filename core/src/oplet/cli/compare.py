@@ -12,7 +12,7 @@ from oplet.cli.settings import Debug, Format, ModelFile, NeededDelegates, Plugin
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.compare import Comparison, Layer
+    from oplet.tools.comparing.compare import Comparison, Layer
 
 __all__ = ["compare"]
 
@@ -59,7 +59,7 @@ def compare(
     """Run a model with and without a delegate and compare; exits with 1 if an error is larger than the tolerance."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
-    from oplet.tools.compare import compare_delegate
+    from oplet.tools.comparing.compare import compare_delegate
     from oplet.tools.delegates import delegate_named
 
     plugins = settings.plugins()

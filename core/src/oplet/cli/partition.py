@@ -14,7 +14,7 @@ from oplet.cli.text import one_line
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.partition import NodePlace, Partitioning, SubgraphPartitioning, Traffic
+    from oplet.tools.partitioning.partition import NodePlace, Partitioning, SubgraphPartitioning, Traffic
 
 __all__ = ["partition"]
 
@@ -35,16 +35,16 @@ def partition(
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
     from oplet.tools.delegates import delegate_named
-    from oplet.tools.partition import partition_model
+    from oplet.tools.partitioning.partition import partition_model
 
     if svg is not None:
-        from oplet.tools.layout import ensure_layout
+        from oplet.tools.partitioning.layout import ensure_layout
 
         ensure_layout()
     plugins = settings.plugins()
     result = partition_model(model, [delegate_named(text, plugins) for text in delegate], plugins)
     if svg is not None:
-        from oplet.tools.drawing import draw_partitioning
+        from oplet.tools.partitioning.drawing import draw_partitioning
 
         svg.write_bytes(draw_partitioning(result))
     if format is Format.JSON:

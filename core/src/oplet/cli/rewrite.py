@@ -12,7 +12,7 @@ from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, settings_
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.rewrite import RewriteReport
+    from oplet.tools.rewriting.rewrite import RewriteReport
 
 __all__ = ["rewrite"]
 
@@ -73,7 +73,7 @@ def rewrite(
             f"{batch} is not a batch size; give a positive number, or -1 to leave it free.", param_hint="--batch"
         )
     from oplet.cli.console import Printer, print_json
-    from oplet.tools.rewrite import rewrite_file
+    from oplet.tools.rewriting.rewrite import rewrite_file
 
     report = rewrite_file(
         model,

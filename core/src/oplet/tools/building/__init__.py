@@ -1,1 +1,1 @@
-""""""
+"""Wheels and programs that hold just what models need."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from oplet.tools.layout import Layout, lay_out
-from oplet.tools.partition import GraphTensor, Partition, Partitioning, SubgraphPartitioning, Traffic
+from oplet.tools.partitioning.layout import Layout, lay_out
+from oplet.tools.partitioning.partition import GraphTensor, Partition, Partitioning, SubgraphPartitioning, Traffic
 
 __all__ = ["draw_partitioning"]
 

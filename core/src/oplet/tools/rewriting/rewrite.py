@@ -15,7 +15,7 @@ from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify import verify
 from oplet.schema import tables
-from oplet.tools.stripping import copied, drop_buffers, strip
+from oplet.tools.rewriting.stripping import copied, drop_buffers, strip
 from oplet.tools.versions import minimum_runtime_noted
 from oplet.versions.model_versions import minimum_runtime_of, node_versions, set_minimum_runtime, set_versions
 
@@ -95,7 +95,7 @@ def rewrite(
     root = changed.root
     report = RewriteReport()
     if batch is not None:
-        from oplet.tools.batching import set_batch
+        from oplet.tools.rewriting.batching import set_batch
 
         report.batch = batch
         report.batch_changes, report.batch_checked = set_batch(changed, batch, manager)

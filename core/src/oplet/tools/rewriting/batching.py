@@ -18,9 +18,9 @@ from oplet.model.reachability import entry_subgraphs, reached
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
-from oplet.tools.batch_check import Array, Entry, Recording, record
-from oplet.tools.batch_rules import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
-from oplet.tools.stripping import copied, indices
+from oplet.tools.rewriting.batch_check import Array, Entry, Recording, record
+from oplet.tools.rewriting.batch_rules import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
+from oplet.tools.rewriting.stripping import copied, indices
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager

@@ -20,7 +20,7 @@ from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.options import ReshapeOptions, StridedSliceOptions, TransposeOptions
 from oplet.schema.table import Table
-from oplet.tools.stripping import indices
+from oplet.tools.rewriting.stripping import indices
 from oplet.versions.model_versions import make_operator_code
 from oplet.versions.op_version import op_version
 

@@ -21,7 +21,7 @@ from oplet.runtime.buffer_handles import ensure_readable
 from oplet.runtime.interpreter import Interpreter
 from oplet.runtime.profiler import Event, Profiler
 from oplet.schema.enums import TensorType
-from oplet.tools.difference import Difference, difference
+from oplet.tools.comparing.difference import Difference, difference
 from oplet.tools.inputs import load_inputs
 from oplet.tools.named_model import NamedModel
 
@@ -124,7 +124,7 @@ def compare_delegate(
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random, anew for each run.
         runs: how often.
         seed: of the first run's random values; the next run has the next.
-        rtol: see `oplet.tools.difference.difference`.
+        rtol: see `oplet.tools.comparing.difference.difference`.
         atol: as `rtol`.
         layers: compare the tensors at the borders of partitions too.
         signature: which signature to run; the only one if None, or else the first subgraph.

@@ -1,0 +1,1 @@
+"""What delegates would take of a model, in numbers and drawn."""

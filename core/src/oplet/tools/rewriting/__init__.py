@@ -1,0 +1,1 @@
+"""Models read, changed and written: lowest versions, stripped, another batch size."""
