@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from oplet.runtime.custom_ops import InterpreterWithCustomOps
     from oplet.runtime.delegation import load_delegate
     from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
+    from oplet.runtime.limits import Limits
     from oplet.schema.enums import BuiltinOperator, TensorType
 
 __version__ = "0.1.0"
@@ -68,6 +69,7 @@ _HOMES = {
     "Interpreter": "oplet.runtime.interpreter",
     "InterpreterWithCustomOps": "oplet.runtime.custom_ops",
     "IoType": "oplet.ops.execution_task",
+    "Limits": "oplet.runtime.limits",
     "Model": "oplet.model.model",
     "ModelBuilder": "oplet.model.builder",
     "MutableOpResolver": "oplet.ops.resolver",
@@ -123,6 +125,7 @@ __all__ = [
     "Interpreter",
     "InterpreterWithCustomOps",
     "IoType",
+    "Limits",
     "Model",
     "ModelBuilder",
     "MutableOpResolver",

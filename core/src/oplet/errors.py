@@ -8,7 +8,9 @@ Each class also derives from the one that LiteRT raises in the same place, so th
 from __future__ import annotations
 
 __all__ = [
+    "CancelledError",
     "CustomOptionsError",
+    "DeadlineError",
     "DelegateApplicationError",
     "DelegateError",
     "DelegateLoadError",
@@ -95,6 +97,14 @@ class InvokeError(OpletError, RuntimeError):
 
 class LimitError(OpletError, RuntimeError):
     """The model asks for more memory or work than is allowed."""
+
+
+class DeadlineError(LimitError):
+    """A run took longer than is allowed; the interpreter stays usable."""
+
+
+class CancelledError(OpletError, RuntimeError):
+    """Another thread asked for the end of a run; the interpreter stays usable."""
 
 
 class StateError(OpletError, RuntimeError):

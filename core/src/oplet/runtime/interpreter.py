@@ -21,6 +21,7 @@ from oplet.ops.tensor import Tensor
 from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
 from oplet.runtime.details import node_details, tensor_details
 from oplet.runtime.explain import NodeReport, explain_nodes
+from oplet.runtime.limits import Limits
 from oplet.runtime.opening import check_strict, manager_of, open_model
 from oplet.runtime.profiler import Profiler
 from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes
@@ -107,6 +108,7 @@ class Interpreter:
         prefer: Sequence[str] | Mapping[str, str] | None = None,
         profiler: Profiler | None = None,
         release_dynamic_tensors: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         self._live: list[Subgraph] = []
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
@@ -126,6 +128,8 @@ class Interpreter:
         self._cluster = not experimental_disable_delegate_clustering
         self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
         self._model = open_model(model_path, model_content)
+        limits = Limits() if limits is None else limits
+        limits.check_nodes(self._model)
         verify(self._model)
         self._manager = manager_of(plugins)
         resolver: OpResolver = self._manager.resolver(prefer)
@@ -137,6 +141,7 @@ class Interpreter:
             num_threads=num_threads or 1,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
+            limits=limits,
         )
         self._session.release_dynamic_tensors = release_dynamic_tensors
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
@@ -207,6 +212,13 @@ class Interpreter:
             if subgraph.delegation is not None and not self.allow_buffer_handle_output:
                 for index in subgraph.outputs:
                     ensure_readable(subgraph, subgraph.tensors[index])
+
+    def cancel(self) -> None:
+        """Stop the `invoke` or `allocate_tensors` that another thread is in, before its next node; it raises CancelledError.
+
+        Nothing happens when none is running, and the next one runs as ever.
+        """
+        self._session.watch.stop()
 
     def reset_all_variables(self) -> None:
         """Set all variable tensors to zero."""

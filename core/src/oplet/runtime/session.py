@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError
-from oplet.ops.context import Context, EnsureError, Node
+from oplet.ops.context import EnsureError, Node
+from oplet.runtime.limits import Limits, Memory, Watch
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
-#: Subgraphs that may call one another in a row. Python's own stack would bear about three times as many.
-_DEEPEST = 50
+#: As good as no limit.
+_ENDLESS = 2**62
 
 
 class Session:
@@ -32,11 +33,21 @@ class Session:
         force_delegate_profiling: tell it of delegates' kernels as a whole, also where they report operator by operator.
         release_dynamic_tensors: whether tensors with shapes of one invoke give back their memory at its end.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
+        limits: what the model may take.
+        memory: the bytes that it takes now.
+        watch: tells a run when to stop.
         max_while_iterations: how often a loop may go round before it is taken for endless.
     """
 
     def __init__(
-        self, model: Model, resolver: OpResolver, *, num_threads: int, preserve_all_tensors: bool, profiler: Profiler | None
+        self,
+        model: Model,
+        resolver: OpResolver,
+        *,
+        num_threads: int,
+        preserve_all_tensors: bool,
+        profiler: Profiler | None,
+        limits: Limits,
     ) -> None:
         self.model = model
         self.resolver = resolver
@@ -47,7 +58,13 @@ class Session:
         self.force_delegate_profiling = False
         self.release_dynamic_tensors = False
         self.resources: dict[Any, Any] = {}
-        self.max_while_iterations = Context.max_while_iterations
+        self.limits = limits
+        self.memory = Memory(limits, model)
+        self.watch = Watch(limits, model)
+        self.max_while_iterations = limits.max_while_iterations or _ENDLESS
+        self._deepest = limits.max_call_depth or _ENDLESS
+        self._most_calls = limits.max_subgraph_calls or _ENDLESS
+        self._calls = 0
         self._active: list[Subgraph] = []
 
     def enter(self, subgraph: Subgraph) -> None:
@@ -59,11 +76,30 @@ class Session:
         """
         active = self._active
         self.check_not_active(subgraph)
-        if len(active) == _DEEPEST:
+        if not active:
+            self._calls = 0
+            self.watch.begin()
+        elif len(active) >= self._deepest:
             raise LimitError(
-                f"{subgraph} is called at a depth of {_DEEPEST} subgraphs in {self.model.name}; no more are allowed."
+                f"{subgraph} is called at a depth of {len(active)} subgraphs in {self.model.name}; "
+                f"Limits(max_call_depth={self._deepest}) allows no more."
             )
+        else:
+            self.count_call()
         active.append(subgraph)
+
+    def count_call(self) -> None:
+        """Note that a subgraph is called by another.
+
+        Raises:
+            LimitError: there were too many such calls in this run.
+        """
+        self._calls += 1
+        if self._calls > self._most_calls:
+            raise LimitError(
+                f"Subgraphs were called {self._most_calls} times in one run of {self.model.name}; "
+                f"Limits(max_subgraph_calls={self._most_calls}) allows no more."
+            )
 
     def profiles(self, node: Node) -> bool:
         """Whether the profiler is to be told of the node as a whole; some delegates' kernels tell of their operators."""

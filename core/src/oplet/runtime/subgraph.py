@@ -12,23 +12,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oplet.errors import ImmutableGraphError, InvokeError, LimitError, OpletError, PrepareError, StateError
-from oplet.ops.callee import Callee
-from oplet.ops.context import Context, EnsureError, Node, ensure
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
+from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, PrepareError, StateError
+from oplet.ops.context import Node
+from oplet.ops.tensor import Allocation, Shape, Tensor
 from oplet.runtime import memory
 from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
-from oplet.runtime.checks import checked_shape, ensure_temporary
+from oplet.runtime.checks import checked_shape
 from oplet.runtime.failures import explained
 from oplet.runtime.folding import Folding
+from oplet.runtime.kernel_context import KernelContext
 from oplet.runtime.loading import load_nodes, load_tensors
-from oplet.runtime.profiler import Event, Profiler
-from oplet.runtime.segment import Request, Segment, new_array
+from oplet.runtime.profiler import Event
+from oplet.runtime.segment import Request, Segment
 from oplet.runtime.session import Session
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
@@ -41,7 +41,7 @@ __all__ = ["Subgraph"]
 Thunk = Callable[[], None]
 
 
-class Subgraph(Context):
+class Subgraph(KernelContext):
     """The tensors and nodes of one subgraph, and the state of running them.
 
     Attributes:
@@ -59,11 +59,8 @@ class Subgraph(Context):
     """
 
     def __init__(self, session: Session, index: int, table: tables.SubGraph) -> None:
-        self.session = session
-        self.index = index
+        super().__init__(session, index, load_tensors(session.model, table))
         self.name = table.name or ""
-        self.num_threads = session.num_threads
-        self._tensors = load_tensors(session.model, table)
         self._variables = [tensor for tensor in self._tensors if tensor.is_variable]
         self.nodes = load_nodes(session.model, table, self._tensors)
         self.execution_plan = list(range(len(self.nodes)))
@@ -72,104 +69,12 @@ class Subgraph(Context):
         self.as_callee = SubgraphCallee(self)
         self.delegation: Delegation | None = None
         self.delegation_skippable = False
-        self.immutable = False
         self.ready = False
         self.generation = 0
-        self._preparing = False
-        self._were_dynamic: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
         self._segments: list[Segment] = []
         self._initialized: dict[Node, None] = {}  # in the order of their init
         self._last_use: dict[int, int] = {}
         self.folding = Folding(self)
-
-    # What kernels ask for ------------------------------------------------------------------------------------
-
-    @property
-    def tensors(self) -> Sequence[Tensor]:
-        return self._tensors
-
-    @property
-    def max_while_iterations(self) -> int:  # type: ignore[override]
-        return self.session.max_while_iterations
-
-    @property
-    def resources(self) -> dict[Any, Any]:
-        return self.session.resources
-
-    def record_operator(self, node: Node, start: float, seconds: float) -> None:
-        if self.session.profiler is not None and not self.session.force_delegate_profiling:
-            self.session.profiler.record(Event(self.index, node.index, node.op_name, node.op_name, start, seconds))
-
-    def callee(self, index: int) -> Callee:
-        subgraphs = self.session.subgraphs
-        ensure(0 <= index < len(subgraphs), f"there is no subgraph {index} to call; the model has {len(subgraphs)}.")
-        self.session.check_not_active(subgraphs[index])
-        return subgraphs[index].as_callee
-
-    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        wanted = checked_shape(tensor, shape)
-        if not self._preparing:
-            if tensor.shape != wanted or not tensor.has_data or tensor.data.shape != wanted:
-                tensor.shape = wanted
-                tensor.data = self.new_array(tensor)
-                tensor.resized = True
-            return
-        if tensor in self._were_dynamic:
-            self._were_dynamic.remove(tensor)
-            tensor.allocation = Allocation.ARENA
-        if tensor.shape != wanted:
-            if tensor.allocation is Allocation.CONSTANT:
-                raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
-            tensor.shape = wanted
-
-    def set_dynamic(self, tensor: Tensor) -> None:
-        if not tensor.is_dynamic and tensor not in self._were_dynamic:
-            tensor.data = None  # its memory was planned, and is shared with others
-        self._were_dynamic.discard(tensor)
-        tensor.allocation = Allocation.DYNAMIC
-
-    def set_constant(self, tensor: Tensor, value: Array) -> None:
-        array = np.array(value, tensor.dtype)
-        before = tensor.data if tensor.has_data else None
-        tensor.shape = array.shape
-        tensor.allocation = Allocation.COMPUTED
-        if before is not None and not before.flags.writeable and np.array_equal(before, array):
-            return  # the same array as before, so that what was folded from it stays valid
-        array.flags.writeable = False
-        tensor.data = array
-
-    def add_tensor(self, builder: TensorBuilder) -> int:
-        if self.immutable and not self._preparing:
-            raise ImmutableGraphError(
-                f"AddTensors is disallowed when graph is immutable. A kernel of {self} adds one while running."
-            )
-        ensure_temporary(builder.allocation)
-        index = len(self._tensors)
-        tensor = Tensor(
-            index, builder.name, builder.type, (), quantization=builder.quantization, allocation=builder.allocation
-        )  # fmt: skip
-        tensor.shape = tensor.shape_signature = checked_shape(tensor, builder.shape)
-        self._tensors.append(tensor)
-        return index
-
-    def add_temporary(
-        self,
-        node: Node,
-        shape: Shape,
-        type: TensorType = TensorType.FLOAT32,
-        *,
-        allocation: Allocation = Allocation.ARENA,
-        name: str = "",
-    ) -> Tensor:
-        ensure_temporary(allocation)
-        tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
-        tensor.shape = checked_shape(tensor, shape)
-        if allocation is Allocation.PERSISTENT:
-            kept = node.cached(f"temporary {len(node.temporaries)}", lambda: tensor)
-            if (kept.shape, kept.type) == (tensor.shape, tensor.type):
-                tensor = kept
-        node.temporaries.append(tensor)
-        return tensor
 
     # Life cycle ----------------------------------------------------------------------------------------------
 
@@ -207,6 +112,7 @@ class Subgraph(Context):
         for tensor in self._tensors:
             if tensor.allocation in (Allocation.ARENA, Allocation.DYNAMIC):
                 tensor.data = None
+                self.session.memory.give_back(tensor)
 
     def free(self, nodes: Sequence[Node]) -> None:
         """Call `free` for those of the nodes that were initialized, once, in node order."""
@@ -310,7 +216,7 @@ class Subgraph(Context):
 
     def bound(self) -> Thunk:
         """What runs the subgraph; valid for this generation. Without dynamic tensors it is little more than a loop."""
-        run = self.invoke if self.is_dynamic else partial(self._run, self._segments[0])
+        run = self.invoke if self.is_dynamic else partial(self._run_called, self._segments[0])
         return run if self.delegation is None else partial(self._run_readable, run)
 
     def _run_readable(self, run: Thunk) -> None:
@@ -343,33 +249,52 @@ class Subgraph(Context):
         for tensor in bound:
             if tensor.index not in self.outputs:
                 tensor.data = None
+                self.session.memory.give_back(tensor)
         del self._segments[1:]
 
     def _run(self, segment: Segment) -> None:
-        if self.session.profiler is not None:
-            self._run_profiled(segment, self.session.profiler)
+        watch = self.session.watch
+        if watch.has_deadline or self.session.profiler is not None:
+            self._run_watched(segment)
             return
+        stop = watch.reasons
+        if stop:
+            watch.check()
         remaining = iter(segment.thunks)
         try:
             for thunk in remaining:
                 thunk()
+                if stop:
+                    watch.check()
+        except (CancelledError, DeadlineError):
+            raise  # no node's fault
         except Exception as error:
             raise self._failure(segment, remaining, error) from error
 
-    def _run_profiled(self, segment: Segment, profiler: Profiler) -> None:
+    def _run_watched(self, segment: Segment) -> None:
+        """Run with an eye on the clock, for the deadline and for the profiler."""
         clock = time.perf_counter
+        watch, profiler = self.session.watch, self.session.profiler
         remaining = iter(segment.thunks)
         nodes = iter(segment.nodes)
+        watch.check()
         try:
             for thunk in remaining:
                 start = clock()
                 thunk()
                 seconds = clock() - start
                 node = next(nodes)
-                if self.session.profiles(node):
+                if profiler is not None and self.session.profiles(node):
                     profiler.record(Event(self.index, node.index, node.op_name, node.profiling_string(self), start, seconds))
+                watch.check()
+        except (CancelledError, DeadlineError):
+            raise  # no node's fault
         except Exception as error:
             raise self._failure(segment, remaining, error) from error
+
+    def _run_called(self, segment: Segment) -> None:
+        self.session.count_call()
+        self._run(segment)
 
     def guard_readers(self, tensor: Tensor) -> None:
         """Have the nodes that read a tensor check first whether a delegate keeps its value to itself."""
@@ -460,6 +385,7 @@ class Subgraph(Context):
             node = self.nodes[self.execution_plan[position]]
             if self.folding.holds(node):
                 continue
+            self.session.watch.check()
             self._prepare(node)
             if self.folding.fold(node):
                 continue
@@ -486,6 +412,8 @@ class Subgraph(Context):
                     continue  # the replaced node said so, and no more is known until the delegate's kernel says otherwise
             if tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
                 tensor.allocation = Allocation.ARENA
+        for tensor in node.temporaries:
+            self.session.memory.give_back(tensor)
         node.temporaries = []
         registration = node.registration
         if registration is not None and registration.prepare is not None:
@@ -528,20 +456,19 @@ class Subgraph(Context):
             tensor.data = self.new_array(tensor)
 
     def _place(self, segment: Segment, requests: list[Request]) -> None:
+        if not requests:
+            return
+        largest = max(requests, key=lambda request: request[1].nbytes)[0]
+        self.session.memory.check_tensor(largest)
+        for tensor, _ in requests:
+            self.session.memory.give_back(tensor)
         placement = memory.plan([life for _, life in requests])
+        arenas = sum(subgraph.arena_bytes for subgraph in self.session.subgraphs)
+        self.session.memory.check_arena(arenas + placement.nbytes, largest)
         try:
             segment.place(requests, placement)
         except MemoryError:
-            raise self._too_much(placement.nbytes, max(requests, key=lambda request: request[1].nbytes)[0]) from None
-
-    def new_array(self, tensor: Tensor) -> Array:
-        try:
-            return new_array(tensor)
-        except (MemoryError, ValueError):
-            raise self._too_much(tensor.nbytes, tensor) from None
-
-    def _too_much(self, nbytes: int, tensor: Tensor) -> LimitError:
-        return LimitError(f"There is no memory for {nbytes} bytes in {self.session.model.name}; the largest part is {tensor}.")
+            raise self.too_much(placement.nbytes, largest) from None
 
     def __str__(self) -> str:
         return str(self.as_callee)

@@ -1,0 +1,158 @@
+"""What a model may take: memory, nodes, depth, rounds, time. And how another thread stops it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oplet.errors import CancelledError, DeadlineError, LimitError
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.ops.tensor import Tensor
+
+__all__ = ["Limits", "Memory", "Watch"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an interpreter allows a model; None for no limit.
+
+    The defaults are far above what real models need, and let no small file take the machine with it. A server that runs
+    the models of strangers sets them to what one request is worth.
+
+    Attributes:
+        max_arena_bytes: bytes that the tensors of the whole model may take at once, constants apart, which are the file.
+        max_tensor_bytes: bytes of any one tensor.
+        max_nodes: nodes of all subgraphs together.
+        max_call_depth: subgraphs that may call one another in a row; Python's own stack bears about 150.
+        max_while_iterations: rounds of one loop.
+        max_subgraph_calls: calls of subgraphs in one invoke: they may call one another 2 to the power of their number times.
+        max_seconds: time for one `allocate_tensors` or one `invoke`, looked at between nodes: one that runs is not interrupted.
+
+    Raises:
+        LimitError: a limit is not positive.
+
+    Example:
+        >>> from oplet import Limits
+        >>> Limits(max_arena_bytes=64 << 20, max_seconds=2.0).max_nodes
+        1000000
+    """
+
+    max_arena_bytes: int | None = 16 << 30
+    max_tensor_bytes: int | None = 8 << 30
+    max_nodes: int | None = 1_000_000
+    max_call_depth: int | None = 50
+    max_while_iterations: int | None = 10_000_000
+    max_subgraph_calls: int | None = 20_000_000
+    max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0):
+                raise LimitError(f"The limit {name} is {value!r}; give a positive number, or None for no limit.")
+
+    def check_nodes(self, model: Model) -> None:
+        """Refuse a model of too many nodes, before anything is made of them.
+
+        Raises:
+            LimitError: it has more than `max_nodes`.
+        """
+        count = sum(len(subgraph.operators or ()) for subgraph in model.root.subgraphs or ())
+        if self.max_nodes is not None and count > self.max_nodes:
+            raise LimitError(f"{model.name} has {count} nodes; Limits(max_nodes={self.max_nodes}) allows no more.")
+
+
+class Watch:
+    """Tells a run when to stop: another thread asked for it, or its time is over.
+
+    Attributes:
+        reasons: empty while nobody asked; a list, because looking at it costs next to nothing between nodes.
+    """
+
+    def __init__(self, limits: Limits, model: Model) -> None:
+        self.reasons: list[str] = []
+        self.has_deadline = limits.max_seconds is not None
+        self._seconds = limits.max_seconds
+        self._end = float("inf")
+        self._model = model
+
+    def begin(self) -> None:
+        """A run begins: what was asked before concerned others, and the clock starts."""
+        self.reasons.clear()
+        if self._seconds is not None:
+            self._end = time.monotonic() + self._seconds
+
+    def stop(self) -> None:
+        """End the run before its next node. Any thread may call it."""
+        self.reasons.append("Client requested cancel during Invoke()")
+
+    def check(self) -> None:
+        """Raise if the run is to end.
+
+        Raises:
+            CancelledError: another thread asked for it.
+            DeadlineError: it took longer than `max_seconds`.
+        """
+        if self.reasons:
+            raise CancelledError(f"{self.reasons[0]}. {self._model.name} was stopped between two nodes; it can be invoked again.")
+        if self.has_deadline and time.monotonic() > self._end:
+            raise DeadlineError(
+                f"{self._model.name} took longer than Limits(max_seconds={self._seconds}) allows; it was stopped between two nodes."
+            )
+
+
+class Memory:
+    """The bytes that a model's tensors hold, and whether more are allowed."""
+
+    def __init__(self, limits: Limits, model: Model) -> None:
+        self._limits = limits
+        self._model = model
+        self._own: dict[Tensor, int] = {}  # tensors with memory outside of the arenas
+        self._total = 0
+
+    def check_tensor(self, tensor: Tensor) -> None:
+        """Refuse a tensor that is too large.
+
+        Raises:
+            LimitError: it takes more than `max_tensor_bytes`.
+        """
+        most = self._limits.max_tensor_bytes
+        if most is not None and tensor.nbytes > most:
+            raise LimitError(
+                f"{tensor} takes {tensor.nbytes} bytes; Limits(max_tensor_bytes={most}) allows no more in {self._model.name}."
+            )
+
+    def take(self, tensor: Tensor) -> None:
+        """A tensor gets memory of its own, in place of what it has.
+
+        Raises:
+            LimitError: it is too large, or all together are.
+        """
+        self.check_tensor(tensor)
+        self.give_back(tensor)
+        self.check_arena(tensor.nbytes, tensor)
+        self._own[tensor] = tensor.nbytes
+        self._total += tensor.nbytes
+
+    def give_back(self, tensor: Tensor) -> None:
+        """A tensor has no memory of its own any more."""
+        self._total -= self._own.pop(tensor, 0)
+
+    def check_arena(self, nbytes: int, largest: Tensor) -> None:
+        """Refuse more memory than is allowed.
+
+        Args:
+            nbytes: what is asked for, besides what tensors have of their own.
+            largest: the largest part of it, for the message.
+
+        Raises:
+            LimitError: all together would take more than `max_arena_bytes`.
+        """
+        most = self._limits.max_arena_bytes
+        if most is not None and self._total + nbytes > most:
+            raise LimitError(
+                f"The tensors of {self._model.name} would take {self._total + nbytes} bytes; Limits(max_arena_bytes={most}) allows "
+                f"no more, and the largest of those that are placed now is {largest}."
+            )
