@@ -12,8 +12,8 @@ from oplet.errors import ModelError
 from oplet.model.operator_options import misspelt_operator, options_class
 from oplet.model.packing import pack_constant, pack_flexbuffer
 from oplet.model.quantizing import check_quantization, make_quantization
+from oplet.model.sizes import bytes_needed
 from oplet.model.sparsity import stored_values
-from oplet.model.verify import bytes_needed
 from oplet.ops.tensor import tensor_type
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType

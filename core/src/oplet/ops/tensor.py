@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError, StateError
 from oplet.schema.enums import TensorType
+from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
 
 __all__ = ["Allocation", "Quantization", "Tensor", "TensorBuilder", "numpy_dtype", "tensor_type"]
@@ -281,5 +282,5 @@ class Tensor:
         return int(self.quantization.zero_points[0])
 
     def __repr__(self) -> str:
-        name = f" '{self.name}'" if self.name else ""
+        name = f" '{shown(self.name)}'" if self.name else ""
         return f"tensor {self.index}{name} ({self.type.name} {list(self.shape)})"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
-from oplet.model.verify import PACKED_BITS, bytes_needed
+from oplet.model.sizes import PACKED_BITS, bytes_needed
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.schema import tables

@@ -1,7 +1,8 @@
 """Read tables from FlatBuffers bytes, checking every offset before it is followed.
 
-The file comes from a stranger: each table, vtable, vector and string must lie inside the buffer, and the number of
-tables is bounded by the file's size, so that reading takes time linear in it whatever its offsets say.
+The file comes from a stranger: each table, vtable, vector and string must lie inside the buffer, where its kind may begin. The
+number of tables and the bytes of all vectors together are bounded by the file's size, so that reading, and whoever looks once
+at everything that was read, takes time linear in it whatever its offsets say.
 
 A vtable is shared by all tables that have the same fields, so what it says is worked out once and then kept.
 """
@@ -28,6 +29,10 @@ _ENUM_MEMBERS: dict[type[IntEnum], dict[int, IntEnum]] = {}
 
 #: How many unknown parts of a file are named; a file can hold millions.
 _UNKNOWN_KEPT = 8
+#: How many times the file's size all vectors may have together: offsets can lead to the same vector again and again.
+_SHARED = 16
+#: Bytes of a string that is decoded once for all who refer to it.
+_LONG = 32
 
 
 def decode(cls: type[T], buffer: memoryview, where: str = "the model", unknown: list[str] | None = None) -> T:
@@ -63,6 +68,7 @@ class _Layout(NamedTuple):
     references: list[tuple[Field, int]]
     unions: list[tuple[Field, int, int]]  # the union, where its value's offset lies (0: nowhere), where its type lies
     unknown: list[int]  # ids of fields that the class does not declare
+    wide: list[int]  # where scalars of 8 bytes lie; tables begin at multiples of 4
 
 
 class _Decoder:
@@ -76,6 +82,8 @@ class _Decoder:
         self.layouts: dict[tuple[int, type[Table]], _Layout] = {}
         # A table takes at least 8 bytes: its offset in a vector or table, and its offset to a vtable.
         self.tables_left = self.size // 8 + 8
+        self.bytes_left = self.size * _SHARED
+        self.strings: dict[int, str] = {}
 
     def fail(self, what: str, position: int) -> ModelError:
         return ModelError(
@@ -111,7 +119,7 @@ class _Decoder:
         later = slots[declared:]
         if later.any():  # naming the first is enough
             left.add(declared + int((later != 0).argmax()))
-        layout = _Layout(size, [], [], [], [])
+        layout = _Layout(size, [], [], [], [], [])
         for field in cls.fields:
             hidden = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
             offset = int(slots[field.id]) if field.id in left else 0
@@ -127,6 +135,11 @@ class _Decoder:
                 continue
             elif field.kind == "scalar":
                 members = None if field.enum is None else _members(field.enum)
+                width = field.flags.bytewidth
+                if offset % min(width, 4):
+                    raise self.fail(f"field {field.name} of {cls.__name__} is not aligned", position + offset)
+                if width == 8:
+                    layout.wide.append(offset)
                 layout.scalars.append((field.name, field.flags.packer_type, offset, members))
             else:
                 layout.references.append((field, offset))
@@ -140,9 +153,12 @@ class _Decoder:
             raise self.fail("more tables than its bytes can hold", position)
         buffer = self.buffer
         vtable = position - _SOFFSET.unpack_from(buffer, position)[0]
-        size, scalars, references, unions, unknown = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, position)
+        size, scalars, references, unions, unknown, wide = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, position)
         if position % 4 or position + size > self.size:
             raise self.fail(f"{cls.__name__} does not fit into the file", position)
+        for offset in wide:
+            if (position + offset) % 8:
+                raise self.fail(f"a field of {cls.__name__} is not aligned", position + offset)
         result = cls.__new__(cls)
         values = result.__dict__
         for name, packed, offset, members in scalars:
@@ -179,6 +195,8 @@ class _Decoder:
             raise self.fail(f"{cls.__name__}.{field.name} leads outside the file, to {target},", at)
         if field.kind == "table":
             return self.table(field.table or Table, target)
+        if target % 4:
+            raise self.fail(f"{cls.__name__}.{field.name} is not aligned", target)
         length = _UOFFSET.unpack_from(self.buffer, target)[0]
         start = target + 4
         if field.kind == "vector":
@@ -186,16 +204,27 @@ class _Decoder:
             end = start + length * dtype.itemsize
             if end > self.size:
                 raise self.fail(f"{cls.__name__}.{field.name} of {length} values does not fit into the file", target)
+            self.bytes_left -= end - start
+            if self.bytes_left < 0:
+                raise self.fail(f"{cls.__name__}.{field.name} shares its bytes with too many others", target)
             return self.array[start:end].view(dtype)
         if field.kind == "string":
-            if start + length + 1 > self.size:
+            if start + length + 1 > self.size or self.buffer[start + length]:
                 raise self.fail(f"{cls.__name__}.{field.name} of {length} bytes does not fit into the file", target)
-            return str(self.buffer[start : start + length], "utf-8", "surrogateescape")
+            return self.string(start, length)
         if start + length * 4 > self.size:
             raise self.fail(f"{cls.__name__}.{field.name} of {length} tables does not fit into the file", target)
         table = field.table or Table
         what = f"{cls.__name__}.{field.name}"
         return [self.table(table, self.follow(at, what)) for at in range(start, start + 4 * length, 4)]
+
+    def string(self, start: int, length: int) -> str:
+        text = self.strings.get(start) if length > _LONG else None
+        if text is None:
+            text = str(self.buffer[start : start + length], "utf-8", "surrogateescape")
+            if length > _LONG:
+                self.strings[start] = text
+        return text
 
 
 class _Measuring(_Decoder):

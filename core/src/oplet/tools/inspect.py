@@ -11,7 +11,8 @@ import numpy as np
 
 from oplet.errors import OpletError
 from oplet.model.model import Model
-from oplet.model.verify import bytes_needed, verify
+from oplet.model.sizes import bytes_needed
+from oplet.model.verify import verify
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table

@@ -1,0 +1,84 @@
+"""The rules of calls among subgraphs: what is called exists, and no call leads back to its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oplet.errors import ModelError
+from oplet.schema import tables
+from oplet.schema.naming import shown
+from oplet.schema.options import CallOnceOptions, IfOptions, WhileOptions
+from oplet.schema.stablehlo_options import StablehloCaseOptions
+from oplet.schema.table import Table
+
+__all__ = ["called_subgraphs", "verify_calls"]
+
+#: Options that always name a subgraph. Those of StableHLO operators need not, as a delegate may run them without.
+_ALWAYS = (CallOnceOptions, IfOptions, WhileOptions)
+_SUFFIX = "_subgraph_index"
+
+
+def verify_calls(root: tables.Model) -> None:
+    """Check the calls of all subgraphs.
+
+    Raises:
+        ModelError: a subgraph does not exist, or the calls go round in a circle.
+    """
+    subgraphs = root.subgraphs or []
+    calls: list[list[int]] = []
+    for caller, subgraph in enumerate(subgraphs):
+        called: dict[int, None] = {}
+        for number, operator in enumerate(subgraph.operators or []):
+            for table in (operator.builtin_options, operator.builtin_options_2):
+                for role, index in called_subgraphs(table):
+                    if 0 <= index < len(subgraphs):
+                        called[index] = None
+                    elif index >= 0 or isinstance(table, _ALWAYS):
+                        raise ModelError(
+                            f"Node {number} of {_label(root, caller)}: there is no subgraph {index} to call as {role}; the model has "
+                            f"{len(subgraphs)}."
+                        )
+        calls.append(list(called))
+    _refuse_circles(root, calls)
+
+
+def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
+    """The subgraphs that a node calls, by what they are to it: ("cond", 1)."""
+    if options is None:
+        return
+    if isinstance(options, StablehloCaseOptions):
+        for index in () if options.branch_subgraph_indices is None else options.branch_subgraph_indices.tolist():
+            yield "branch", index
+        return
+    for field in type(options).fields:
+        if field.name.endswith(_SUFFIX):
+            yield field.name.removesuffix(_SUFFIX), getattr(options, field.name)
+
+
+def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:
+    """Walk the calls without recursion of our own: a file can chain as many subgraphs as it likes."""
+    done = [False] * len(calls)
+    for start in range(len(calls)):
+        if done[start]:
+            continue
+        chain, at = [start], {start: 0}
+        rest = [iter(calls[start])]
+        while chain:
+            callee = next(rest[-1], None)
+            if callee is None:
+                done[chain[-1]] = True
+                del at[chain.pop()]
+                rest.pop()
+            elif callee in at:
+                circle = [*chain[at[callee] :], callee]
+                names = " -> ".join(_label(root, index) for index in circle[:20]) + (" -> ..." if len(circle) > 20 else "")
+                raise ModelError(f"The subgraphs call each other in a circle: {names}; a call must not lead back to its caller.")
+            elif not done[callee]:
+                at[callee] = len(chain)
+                chain.append(callee)
+                rest.append(iter(calls[callee]))
+
+
+def _label(root: tables.Model, index: int) -> str:
+    name = (root.subgraphs or [])[index].name
+    return f"subgraph {index}" + (f" '{shown(name)}'" if name else "")

@@ -1,0 +1,153 @@
+"""The rules of a subgraph's nodes: what they refer to exists, and what they read was written before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from oplet.errors import ModelError
+from oplet.model.model import Model
+from oplet.schema import tables
+from oplet.schema.naming import shown
+
+__all__ = ["verify_graph"]
+
+#: How many nodes of a cycle a message lists.
+_LISTED = 10
+
+
+def verify_graph(model: Model, subgraph: tables.SubGraph, where: str) -> None:
+    """Check the nodes in order, and then that the graph's outputs exist.
+
+    Args:
+        where: what messages call the subgraph.
+
+    Raises:
+        ModelError: a rule is broken.
+    """
+    _Graph(model, subgraph, where).verify()
+
+
+class _Graph:
+    def __init__(self, model: Model, subgraph: tables.SubGraph, where: str) -> None:
+        self.model = model
+        self.where = where
+        self.codes = len(model.root.operator_codes or [])
+        self.tensors = subgraph.tensors or []
+        self.operators = subgraph.operators or []
+        self.inputs = set(_indices(subgraph.inputs))
+        self.outputs = _indices(subgraph.outputs)
+        self.writers: dict[int, int] = {}  # by tensor the node that writes it
+
+    def verify(self) -> None:
+        for number, operator in enumerate(self.operators):
+            if operator.opcode_index >= self.codes:
+                raise ModelError(
+                    f"Missing registration for opcode_index {operator.opcode_index}. Node {number} of {self.where} refers to it; "
+                    f"the model has {self.codes} operator codes."
+                )
+            self.verify_inputs(number, operator)
+            self.verify_outputs(number, operator)
+            for index in _indices(operator.intermediates):
+                if not 0 <= index < len(self.tensors):
+                    raise ModelError(f"{self.node(number)} has an intermediate at tensor {index}; {self.count()}.")
+        for position, index in enumerate(self.outputs):
+            if not self.has_value(index):
+                missing = "" if self.operators else f" {self.where[0].upper()}{self.where[1:]} has no operators at all."
+                raise ModelError(
+                    f"Output tensor {index} lacks data. It is output {position} of {self.where} ('{self.name(index)}'), but no node "
+                    f"writes it, and it is no input and no constant.{missing}"
+                )
+
+    def verify_inputs(self, number: int, operator: tables.Operator) -> None:
+        count, writers, given = len(self.tensors), self.writers, self.inputs
+        for position, index in enumerate(_indices(operator.inputs)):
+            if index in writers or index in given or index == -1:
+                continue
+            if not 0 <= index < count:
+                raise ModelError(f"{self.node(number)} has input {position} at tensor {index}; {self.count()}.")
+            if self.has_value(index):
+                continue
+            raise self.never_written(number, index)
+
+    def verify_outputs(self, number: int, operator: tables.Operator) -> None:
+        outputs = _indices(operator.outputs)
+        read = set(_indices(operator.inputs)) if operator.builtin_options is not None else ()
+        for position, index in enumerate(outputs):
+            if not 0 <= index < len(self.tensors):
+                raise ModelError(f"{self.node(number)} has output {position} at tensor {index}; {self.count()}.")
+            if index in self.writers:
+                raise self.written_twice(number, index, self.node(self.writers[index]))
+            if self.model.tensor_bytes(self.tensors[index]) is not None:
+                raise ModelError(f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which is a constant.")
+            if index in read:
+                raise ModelError(f"{self.node(number)}: Tensor {index} is both input and output ('{self.name(index)}').")
+            if index in self.inputs:
+                raise ModelError(
+                    f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which is an input of the graph."
+                )
+            self.writers[index] = number
+
+    def has_value(self, index: int) -> bool:
+        """Whether a tensor can be read at this point of the graph."""
+        if index in self.writers or index in self.inputs:
+            return True
+        tensor = self.tensors[index]
+        if tensor.is_variable or self.model.tensor_bytes(tensor) is not None:
+            return True
+        return tensor.shape is not None and not tensor.shape.all()  # nothing to read
+
+    def never_written(self, number: int, index: int) -> ModelError:
+        """Why a node has nothing to read: a cycle, the wrong order, or nobody at all."""
+        late = {i: n for n, op in enumerate(self.operators) if n >= number for i in _indices(op.outputs)}
+        writer = late.get(index)
+        what = f"{self.node(number)} reads tensor {index} ('{self.name(index)}')"
+        if writer is None:
+            return ModelError(
+                f"Input tensor {index} lacks data. {what}, but it is no input of the graph, no constant, and no node writes it."
+            )
+        cycle = _path(number, writer, lambda node: [late[i] for i in _indices(self.operators[node].inputs) if i in late])
+        if cycle is None:
+            return ModelError(f"{what}, which node {writer} writes only later: the graph is out of order.")
+        chain = [f"node {n} ({self.model.op_of(self.operators[n])[1]})" if self.known(n) else f"node {n}" for n in cycle]
+        if len(chain) > _LISTED:
+            chain[_LISTED // 2 : -_LISTED // 2] = [f"{len(chain) - _LISTED} more"]
+        return ModelError(f"{what}, which node {writer} writes only later: the graph has a cycle, {' reads from '.join(chain)}.")
+
+    def written_twice(self, number: int, index: int, first: str) -> ModelError:
+        return ModelError(f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which {first} writes already.")
+
+    def known(self, number: int) -> bool:
+        return self.operators[number].opcode_index < self.codes
+
+    def node(self, number: int) -> str:
+        return f"Node {number} ({shown(self.model.op_of(self.operators[number])[1])}) of {self.where}"
+
+    def name(self, index: int) -> str:
+        return shown(self.tensors[index].name)
+
+    def count(self) -> str:
+        return f"the subgraph has {len(self.tensors)} tensors"
+
+
+def _indices(vector: object) -> list[int]:
+    return [] if vector is None else vector.tolist()  # type: ignore[attr-defined, no-any-return]
+
+
+def _path(start: int, first: int, reads_from: Callable[[int], Sequence[int]]) -> list[int] | None:
+    """The way from `start` over `first` back to `start`, each node read by the one before it; None if there is none."""
+    if first == start:
+        return [start, start]
+    came_from = {first: start}
+    waiting = [first]
+    while waiting:
+        node = waiting.pop()
+        for source in reads_from(node):
+            if source == start:
+                path = [start, node]
+                while path[-1] != first:
+                    path.append(came_from[path[-1]])
+                return [start, *reversed(path[1:]), start]
+            if source not in came_from:
+                came_from[source] = node
+                waiting.append(source)
+    return None
