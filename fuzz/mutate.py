@@ -18,7 +18,7 @@ from fuzz import bytewise, values
 from fuzz.choices import Choices, SeededChoices
 from oplet.errors import ModelError
 from oplet.model.operator_options import options_class
-from oplet.model.verify import bytes_needed
+from oplet.model.sizes import bytes_needed
 from oplet.schema import tables
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode

@@ -99,3 +99,16 @@ def test_sums_of_rows_agree_with_litert(litert, combiner, shape):
     outputs = [Spec("float32", [*shape[:-1], *table.shape[1:]])]
     model = one_op_model("EMBEDDING_LOOKUP_SPARSE", inputs, outputs, EmbeddingLookupSparseOptions(combiner=combiner))
     np.testing.assert_allclose(run_op(model, rows)[0], litert(model, rows)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_sparse_look_up_in_an_empty_table_names_the_row():
+    inputs = [
+        Spec("int32", [1]),
+        np.array([[0, 0]], np.int32),
+        np.array([1, 1], np.int32),
+        np.ones(1, np.float32),
+        Spec("float32", [0, 3]),
+    ]
+    model = one_op_model("EMBEDDING_LOOKUP_SPARSE", inputs, [Spec("float32", [1, 3])], EmbeddingLookupSparseOptions())
+    with pytest.raises(InvokeError, match=r"row \[2\] of .* is asked for, which has 0"):
+        run_op(model, np.array([2], np.int32), np.zeros((0, 3), np.float32))

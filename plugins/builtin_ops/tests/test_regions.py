@@ -200,3 +200,10 @@ def test_sort_takes_the_other_tensors_along(type: str, relation: Any, operands: 
 def test_sort_refuses_other_comparators(relation: Any, operands: Any, message: str) -> None:
     with pytest.raises(OpletError, match=message):
         run_op(sort_model(relation, operands), draw("float32", 3, 7), draw("int32", 3, 7))
+
+
+def test_reduce_window_starts_with_the_first_of_several_initial_values(litert: Callable[..., Any]) -> None:
+    operands: list[Any] = [Spec("int8", (5, 6)), Spec("int8", (2, 2)), longs(2, 3), longs(1, 1), longs(1, 1)]
+    model = one_op_model("REDUCE_WINDOW", operands, [Spec("int8", (4, 4))], ReduceWindowOptions(reduce_function=1))
+    feeds = draw("int8", 5, 6) % 5, np.array([[3, 9], [9, 9]], np.int8)
+    np.testing.assert_array_equal(run_op(model, *feeds)[0], litert(model, *feeds)[0])

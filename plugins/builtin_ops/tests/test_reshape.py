@@ -122,3 +122,9 @@ def test_shape_refuses_to_count_in_floats() -> None:
     model = one_op_model("SHAPE", [Spec("float32", (2,))], [Spec("float32", (1,))], ShapeOptions(out_type=TensorType.FLOAT32))
     with pytest.raises(OpletError, match="out_type is"):
         run_op(model, np.zeros(2, np.float32))
+
+
+def test_more_dimensions_than_arrays_have_are_counted_not_listed() -> None:
+    model = one_op_model("RESHAPE", [Spec("float32", [1]), np.full(65535, 7, np.int32)], [Spec("float32", [1])])
+    with pytest.raises(OpletError, match="the new shape has 65535 dimensions; 64 are possible"):
+        run_op(model, np.zeros(1, np.float32))

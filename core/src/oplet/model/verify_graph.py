@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
+from oplet.model.verify_options import unknown_member
 from oplet.schema import tables
 from oplet.schema.naming import shown
 
@@ -45,6 +46,8 @@ class _Graph:
                     f"Missing registration for opcode_index {operator.opcode_index}. Node {number} of {self.where} refers to it; "
                     f"the model has {self.codes} operator codes."
                 )
+            if (wrong := unknown_member(operator)) is not None:
+                raise ModelError(f"{self.node(number)} {wrong}")
             self.verify_inputs(number, operator)
             self.verify_outputs(number, operator)
             for index in _indices(operator.intermediates):

@@ -85,7 +85,8 @@ def _shape(tensor: tables.Tensor, what: str) -> list[int]:
     shape: list[int] = tensor.shape.tolist()
     if shape and min(shape) < 0:
         raise ModelError(f"{what} has the shape {shape}; a dimension must not be negative.")
-    if (bytes_needed(shape, tensor.type) or 0) > LARGEST:
+    # Zeros do not count: strides, and the sizes of what is left when an axis is reduced, are products of the others.
+    if (bytes_needed([dim for dim in shape if dim], tensor.type) or 0) > LARGEST:
         raise ModelError(f"BytesRequired number of elements overflowed. {what} has the shape {shape}.")
     return shape
 

@@ -102,7 +102,7 @@ def fold_windows(
 
     Args:
         ufunc: of two operands.
-        initial: an array whose only value each window starts with.
+        initial: an array whose first value each window starts with.
         scratch: what `add_fold_scratch` asked for.
     """
     if not target.size:
@@ -120,5 +120,5 @@ def fold_windows(
             program.append((fold, (views[0], views[1])))
             program += [(fold, (folded, view)) for view in views[2:]]
         source = folded
-    program.append((partial(ufunc, out=target), (initial.reshape(()), source)))
+    program.append((partial(ufunc, out=target), (initial.reshape(-1)[:1].reshape(()), source)))
     return run_calls(program)

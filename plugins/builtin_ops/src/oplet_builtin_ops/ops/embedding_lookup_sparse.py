@@ -5,6 +5,8 @@ Numerics: tflite/kernels/embedding_lookup_sparse.cc
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
@@ -39,7 +41,7 @@ def bind(context: Context, node: Node) -> Thunk:
     def run() -> None:
         leading = read_ints(shape)[:-1]
         context.resize_tensor(output, (*leading, *table.shape[1:]))
-        values = table.data.reshape(table.shape[0], -1)
+        values = table.data.reshape(table.shape[0], prod(table.shape[1:]))
         sums = output.data.reshape(-1, values.shape[1]) if output.size else np.zeros((0, values.shape[1]), np.float32)
         sums.fill(0)
         numbers = rows.data

@@ -20,6 +20,9 @@ from oplet_builtin_ops.shaping.shapes import (
     read_ints,
 )
 
+#: What numpy arrays can have, and far more than models do.
+_MOST_DIMENSIONS = 64
+
 
 def _shape_in_tensor(node: Node) -> bool:
     # LiteRT goes by the options when the shape tensor is not a vector of int32.
@@ -37,6 +40,7 @@ def _shapes(node: Node) -> list[Shape]:
         # Old converters wrote a scalar's shape as [0].
         if wanted == [0]:
             wanted = []
+    ensure(len(wanted) <= _MOST_DIMENSIONS, f"the new shape has {len(wanted)} dimensions; {_MOST_DIMENSIONS} are possible.")
     ensure(all(dim >= -1 for dim in wanted), f"the new shape {wanted} has a dimension below -1.")
     ensure(wanted.count(-1) <= 1, f"the new shape {wanted} has more than one -1.")
     shape = tuple(wanted)
