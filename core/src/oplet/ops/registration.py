@@ -58,6 +58,8 @@ class Registration:
         user_data: anything the methods want to share; the registration's own, not a node's.
         pure: the outputs depend on nothing but the inputs, so that a node whose inputs are constant runs once, when
             the graph is prepared, and never again.
+        sparse: positions of inputs whose constants may be stored sparse; `tensor.data` holds the stored values then, in one
+            dimension, and `tensor.sparsity` says where they belong.
         types: element types that its main inputs may have, for documentation and for builds that select by type; empty
             where it takes any.
         differences: where its answers differ from LiteRT's, in one sentence; "" where they do not.
@@ -76,6 +78,7 @@ class Registration:
     profiling_string: Callable[[Context, Node], str] | None = None
     user_data: Any = None
     pure: bool = False
+    sparse: frozenset[int] = frozenset()
     types: tuple[TensorType, ...] = ()
     differences: str = ""
     provenance: Provenance = Provenance()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet.errors import OpletError
+from oplet.errors import LimitError, OpletError
 from oplet.ops.context import EnsureError, Node
 
 __all__ = ["explained"]
@@ -20,6 +20,8 @@ def explained(cls: type[OpletError], node: Node, error: Exception, what: str, wh
     if isinstance(error, OpletError) and not isinstance(error, EnsureError):
         cls = type(error) if type(error).__module__ == OpletError.__module__ else cls
     reason = str(error) if isinstance(error, OpletError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError):
+        cls, reason = LimitError, f"There is not enough memory: {error}"
     origin = ""
     if node.registration is not None and not isinstance(error, OpletError):
         origin = f" in the kernel of {node.registration.provenance}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from oplet.errors import PrepareError
+from oplet.errors import CancelledError, DeadlineError, PrepareError
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array
 
@@ -54,10 +54,11 @@ class Folding:
         for tensor in (*node.outputs, *node.temporaries):
             if not tensor.is_dynamic:
                 tensor.data = subgraph.new_array(tensor)
+        thunk = subgraph.bind_node(node)
         try:
-            subgraph.bind_node(node)()
-        except PrepareError:
-            raise
+            thunk()
+        except (CancelledError, DeadlineError):
+            raise  # no node's fault
         except Exception as error:
             raise subgraph.explained(PrepareError, node, error, "failed to prepare") from error
         for tensor in node.outputs:

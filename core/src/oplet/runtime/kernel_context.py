@@ -75,6 +75,7 @@ class KernelContext(Context):
             if tensor.allocation is Allocation.CONSTANT:
                 raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
             tensor.shape = wanted
+            self.session.memory.check_tensor(tensor)  # before the kernel plans its work for it
 
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self._were_dynamic:
@@ -118,6 +119,7 @@ class KernelContext(Context):
         ensure_temporary(allocation)
         tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
         tensor.shape = checked_shape(tensor, shape)
+        self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:
             kept = node.cached(f"temporary {len(node.temporaries)}", lambda: tensor)
             if (kept.shape, kept.type) == (tensor.shape, tensor.type):

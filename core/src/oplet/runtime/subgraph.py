@@ -25,6 +25,7 @@ from oplet.runtime.calls import SubgraphCallee
 from oplet.runtime.checks import checked_shape
 from oplet.runtime.failures import explained
 from oplet.runtime.folding import Folding
+from oplet.runtime.input_checks import check_inputs
 from oplet.runtime.kernel_context import KernelContext
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.profiler import Event
@@ -419,6 +420,7 @@ class Subgraph(KernelContext):
         if registration is not None and registration.prepare is not None:
             self._preparing = True
             try:
+                check_inputs(node, self.session.memory)
                 registration.prepare(self, node)
             except Exception as error:
                 raise self.explained(PrepareError, node, error, "failed to prepare") from error

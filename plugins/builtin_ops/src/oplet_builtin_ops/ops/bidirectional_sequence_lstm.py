@@ -15,6 +15,10 @@ from oplet_builtin_ops.recurrent.sequences import sequence_layout
 from oplet_builtin_ops.shaping.shapes import Thunk
 
 
+#: The weights of both LSTMs, and those of their auxiliary inputs.
+_SPARSE = frozenset({*range(1, 9), 16, *range(18, 26), 33, *range(40, 48)})
+
+
 def prepare(context: Context, node: Node) -> None:
     ensure(len(node.inputs) == 48, f"it has {len(node.inputs)} inputs and takes 48.")
     ensure(node.has_input(0), "input 0 is left out (-1) and may not be.")
@@ -59,6 +63,7 @@ def bind(context: Context, node: Node) -> Thunk:
 REGISTRATION = Registration(
     prepare=prepare,
     bind=bind,
+    sparse=_SPARSE,
     types=(TensorType.FLOAT32,),
     differences="with batch-major merged outputs each batch keeps its own state, where LiteRT writes beyond it",
 )

@@ -32,4 +32,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({0}), types=_TYPES)

@@ -122,4 +122,4 @@ def _bind_float(node: Node, plan: Products) -> Thunk:
     return run_calls(plan.calls(source.data, 0, matrix[None], target, lambda _, block: finish.calls(block)))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=tuple(_TYPES))
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({1}), types=tuple(_TYPES))

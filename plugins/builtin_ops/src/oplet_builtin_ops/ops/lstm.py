@@ -13,7 +13,7 @@ from oplet_builtin_ops.recurrent.lstm_basic import bind_basic, prepare_basic
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.lstm_integer import IntegerLstm
 from oplet_builtin_ops.recurrent.lstm_integer_low import LowIntegerLstm
-from oplet_builtin_ops.recurrent.lstm_tensors import LstmSettings, read_lstm
+from oplet_builtin_ops.recurrent.lstm_tensors import SPARSE_WEIGHTS, LstmSettings, ensure_dense, read_lstm
 from oplet_builtin_ops.recurrent.sequences import Layout
 from oplet_builtin_ops.shaping.shapes import Thunk
 
@@ -21,6 +21,7 @@ from oplet_builtin_ops.shaping.shapes import Thunk
 def prepare(context: Context, node: Node) -> None:
     options = node.options(LSTMOptions)
     if options.kernel_type == LSTMKernelType.BASIC:
+        ensure_dense(node)
         prepare_basic(context, node)
         return
     ensure(len(node.inputs) in (20, 24), f"it has {len(node.inputs)} inputs and takes 20, or 24 with layer normalization.")
@@ -39,6 +40,7 @@ def prepare(context: Context, node: Node) -> None:
     if not integer:
         node.prepared = FloatLstm(context, node, lstm, settings, layout)
         return
+    ensure_dense(node)
     count = len(node.intermediates)
     ensure(count in (5, 12), f"it has {count} intermediate tensors; an integer LSTM takes 5 or 12.")
     kind = IntegerLstm if count == 5 else LowIntegerLstm
@@ -55,6 +57,7 @@ def bind(context: Context, node: Node) -> Thunk:
 REGISTRATION = Registration(
     prepare=prepare,
     bind=bind,
+    sparse=SPARSE_WEIGHTS,
     types=(TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8),
     differences="sparse int8 weights are multiplied with the scale of their own activations, where LiteRT takes that of the input",
 )

@@ -10,7 +10,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import UnidirectionalSequenceLSTMOptions
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.lstm_integer import IntegerLstm
-from oplet_builtin_ops.recurrent.lstm_tensors import LstmSettings, read_lstm
+from oplet_builtin_ops.recurrent.lstm_tensors import SPARSE_WEIGHTS, LstmSettings, ensure_dense, read_lstm
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
 from oplet_builtin_ops.shaping.shapes import Thunk
 
@@ -24,6 +24,8 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(source, TensorType.FLOAT32, TensorType.INT8)
     integer = source.type == TensorType.INT8
     ensure_type(output, source.type)
+    if integer:
+        ensure_dense(node)
     layout = sequence_layout(source, options.time_major)
     lstm = read_lstm(node, 1, 18, norms=20)
     lstm.check(source.shape[-1], layout.batches, integer=integer, diagonal=not integer)
@@ -38,4 +40,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return lstm.thunk(node.inputs[0], None, node.outputs[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, types=(TensorType.FLOAT32, TensorType.INT8))
+REGISTRATION = Registration(prepare=prepare, bind=bind, sparse=SPARSE_WEIGHTS, types=(TensorType.FLOAT32, TensorType.INT8))

@@ -13,7 +13,10 @@ from oplet import Node, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.shaping.shapes import Shape
 
-__all__ = ["Gate", "LstmSettings", "LstmTensors", "read_lstm"]
+__all__ = ["SPARSE_WEIGHTS", "Gate", "LstmSettings", "LstmTensors", "ensure_dense", "read_lstm"]
+
+#: Positions of the weights in the list of a full LSTM's inputs; LiteRT has sparse ones of float activations.
+SPARSE_WEIGHTS = frozenset({*range(1, 9), 16})
 
 _WEIGHTS = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8)
 _NAMES = ("input", "forget", "cell", "output")
@@ -175,6 +178,12 @@ def _needed(node: Node, position: int, what: str) -> Tensor:
     tensor = node.optional_input(position)
     ensure(tensor is not None, f"input {position}, {what}, is left out (-1) and may not be.")
     return node.inputs[position]
+
+
+def ensure_dense(node: Node) -> None:
+    """Refuse sparse weights, where LiteRT has none."""
+    for tensor in node.inputs:
+        ensure(tensor is None or tensor.sparsity is None, f"{tensor} is stored sparse, which this kind of LSTM does not read.")
 
 
 def read_lstm(node: Node, first: int, states: int, norms: int | None = None, auxiliary: int | None = None) -> LstmTensors:
