@@ -1,0 +1,30 @@
+"""What must be true of a node's inputs before its kernel plans its work for them."""
+
+from __future__ import annotations
+
+from oplet.ops.context import Node, ensure
+from oplet.runtime.limits import Memory
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["check_inputs"]
+
+
+def check_inputs(node: Node, memory: Memory) -> None:
+    """See that a kernel can read what it is about to prepare for.
+
+    Raises:
+        EnsureError: a constant is stored sparse, and the kernel does not say that it reads that.
+        LimitError: a tensor is larger than is allowed; a sparse constant counts as if it were dense.
+    """
+    registration = node.registration
+    for position, tensor in enumerate(node.inputs):
+        if tensor is None:
+            continue
+        if tensor.sparsity is not None:
+            memory.check_tensor(tensor)
+            ensure(
+                registration is None or node.op is BuiltinOperator.DELEGATE or position in registration.sparse,
+                f"{tensor} is stored sparse, which this kernel does not read as input {position}; a DENSIFY node makes it dense.",
+            )
+        elif not tensor.is_constant:
+            memory.check_tensor(tensor)
