@@ -41,11 +41,11 @@ from oplet.schema.stablehlo_options import StablehloSliceOptions
 
 
 def graph(**arguments: Any) -> tuple[ModelBuilder, SubgraphBuilder]:
-    """A model that says what every model must: x in, y out."""
+    """A model that says what every model must: x in, y out, which is a variable so that it has a value without a node."""
     builder = ModelBuilder(**arguments)
     main = builder.add_subgraph()
     main.set_inputs(main.add_tensor("x", "float32", [4]))
-    main.set_outputs(main.add_tensor("y", "float32", [4]))
+    main.set_outputs(main.add_tensor("y", "float32", [4], is_variable=True))
     return builder, main
 
 

@@ -7,7 +7,10 @@ Each class also derives from the one that LiteRT raises in the same place, so th
 
 from __future__ import annotations
 
+from typing import Final
+
 __all__ = [
+    "FAILURES",
     "CancelledError",
     "CustomOptionsError",
     "DeadlineError",
@@ -31,6 +34,12 @@ __all__ = [
     "UnresolvedOpError",
     "ViewError",
 ]
+
+
+#: What the code of packages is expected to raise: a plugin that calls sys.exit must not end the program. Exceptions that
+#: are the program's own pass through: KeyboardInterrupt, and whatever its signal handlers or test runners derive from
+#: BaseException.
+FAILURES: Final = (Exception, SystemExit)
 
 
 class OpletError(Exception):

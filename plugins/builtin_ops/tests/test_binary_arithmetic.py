@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet.errors import PrepareError
+from oplet.errors import ModelError, PrepareError
 from oplet.schema.enums import ActivationFunctionType as Activation
 from oplet.schema.options import AddOptions, MulOptions, SubOptions
 from oplet.testing.one_op import Spec, one_op_model, run_op
@@ -134,7 +134,7 @@ REFUSED: list[tuple[str, list[Spec], Spec, Any, str]] = [
 def test_refuses(op: str, inputs: list[Spec], output: Spec, activation: str | None, message: str) -> None:
     options = OPS[op][1](fused_activation_function=Activation[activation or "NONE"])
     feeds = [np.zeros(spec.shape, spec.type) for spec in inputs]
-    with pytest.raises(PrepareError, match=message):
+    with pytest.raises((ModelError, PrepareError), match=message):
         run_op(one_op_model(op, inputs, [output], options), *feeds)
 
 

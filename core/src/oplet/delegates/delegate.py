@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oplet.delegates.partition import NodeSubset
-from oplet.errors import DelegateError
+from oplet.errors import FAILURES, DelegateError
 from oplet.ops.context import Context, Node
 from oplet.ops.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
@@ -290,8 +290,8 @@ class SimpleDelegate(Delegate):
             kernel = self.create_kernel(params)
             try:
                 kernel.init(context, params)
-            except Exception:
-                with suppress(Exception):  # what went wrong first is what there is to tell
+            except BaseException:
+                with suppress(*FAILURES):  # what went wrong first is what there is to tell
                     kernel.free(context)
                 raise
             return kernel

@@ -227,7 +227,7 @@ class Context:
         ensure(not tensor.is_constant and not tensor.is_variable, f"{tensor} cannot become {type.name}.")
         tensor.type = type
         tensor.dtype = numpy_dtype(type)
-        tensor.data = None
+        tensor.provide(None)
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Say, in `prepare`, that the output's shape depends on data; `invoke` then calls `resize_tensor`."""

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from oplet.errors import ResolverError
+from oplet.errors import FAILURES, ResolverError
 from oplet.ops.limited import TypeLimit, limited
 from oplet.ops.registration import Provenance, Registration
 from oplet.schema.enums import BuiltinOperator
@@ -78,7 +78,7 @@ def _import(path: str, claim: Claim) -> Registration:
     module, _, name = path.partition(":")
     try:
         target = getattr(importlib.import_module(module), name or "REGISTRATION")
-    except Exception as error:  # whatever a stranger's module does while it is imported
+    except FAILURES as error:  # whatever a stranger's module does while it is imported
         raise ResolverError(
             f"The kernel of {op_label(claim.op)} cannot be imported from '{path}', which {claim.provenance} registered: "
             f"{type(error).__name__}: {error}; upgrade or uninstall that package."

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError, StateError
+from oplet.errors import ModelError, PluginError, StateError
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
@@ -233,7 +233,24 @@ class Tensor:
         return array
 
     @data.setter
-    def data(self, array: Array | None) -> None:
+    def data(self, array: Array) -> None:
+        """Kernels write into the array that is there: others have bound their work to it.
+
+        Raises:
+            PluginError: it would be replaced, or does not fit the tensor.
+        """
+        if array is self._array:
+            return  # `tensor.data += 1` writes and then assigns
+        kind, shape = getattr(array, "dtype", type(array).__name__), getattr(array, "shape", ())
+        if self.has_data or kind != self.dtype or shape != self.shape:
+            raise PluginError(
+                f"The kernel puts an array of {kind} {list(shape)} in the place of the data of {self}; a kernel writes into the array "
+                "that is there (tensor.data[...] = values), and sets another shape with context.resize_tensor."
+            )
+        self._array = array
+
+    def provide(self, array: Array | None) -> None:
+        """Give the tensor its memory, or take it away; the runtime's, not the kernels'."""
         self._array = array
 
     @property

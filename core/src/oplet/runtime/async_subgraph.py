@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from oplet.errors import DelegateError, InvokeError, OpletError, PrepareError, StateError, TensorError
+from oplet.errors import FAILURES, DelegateError, InvokeError, OpletError, PrepareError, StateError, TensorError
 from oplet.ops.async_attributes import Attributes, BufferAttribute, Reconciliation
 from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
 from oplet.ops.context import Node
@@ -239,20 +239,20 @@ class AsyncSubgraph:
     def _call(self, cls: type[OpletError], what: str, method: Callable[..., Result], *arguments: Any) -> Result:
         try:
             return method(*arguments)
-        except Exception as error:  # whatever a stranger's kernel raises
+        except FAILURES as error:  # whatever a stranger's kernel raises
             raise self._explained(cls, what, error) from error
 
     def _attempt(self, what: str, method: Callable[..., None], *arguments: Any) -> OpletError | None:
         """Call a method of the kernel; return its failure, told as `_call` tells it."""
         try:
             method(self.subgraph, *arguments)
-        except Exception as error:
+        except FAILURES as error:
             told = self._explained(InvokeError, what, error)
             told.__cause__ = error
             return told
         return None
 
-    def _explained(self, cls: type[OpletError], what: str, error: Exception) -> OpletError:
+    def _explained(self, cls: type[OpletError], what: str, error: BaseException) -> OpletError:
         where = f"subgraph {self.subgraph.index} of {self.subgraph.session.model.name}"
         return explained(cls, self.node, error, what, where)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from oplet.errors import DelegateError, OpletError
+from oplet.errors import FAILURES, DelegateError, OpletError
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
 
@@ -33,9 +33,9 @@ def ensure_readable(subgraph: Subgraph, tensor: Tensor) -> None:
         raise DelegateError(f"The data of {tensor} is stale, and no delegate has a buffer with its value.")
     try:
         tensor.delegate.copy_from_buffer_handle(subgraph, tensor.buffer_handle, tensor)
-    except Exception as error:
-        if isinstance(error, OpletError):
-            raise
+    except OpletError:
+        raise
+    except FAILURES as error:
         raise DelegateError(f"{tensor.delegate.name} cannot copy the data of {tensor} from its buffer: {error}.") from error
     tensor.data_is_stale = False
 
@@ -74,16 +74,31 @@ def set_buffer_handle(subgraph: Subgraph, tensor: Tensor, handle: Any, delegate:
 
 
 def free_handle(subgraph: Subgraph, tensor: Tensor) -> None:
-    """Let the tensor's delegate free its buffer, if it has one."""
+    """Let the tensor's delegate free its buffer, if it has one.
+
+    Raises:
+        DelegateError: the delegate failed; the buffer stands for the tensor no more.
+    """
     if tensor.delegate is not None and tensor.buffer_handle is not None:
         handle, tensor.buffer_handle = tensor.buffer_handle, None
         tensor.data_is_stale = False
-        tensor.delegate.free_buffer_handle(subgraph, handle)
+        try:
+            tensor.delegate.free_buffer_handle(subgraph, handle)
+        except OpletError:
+            raise
+        except FAILURES as error:
+            raise DelegateError(f"{tensor.delegate.name} cannot free its buffer {handle!r} of {tensor}: {error}.") from error
 
 
 def free_handles(subgraph: Subgraph, tensors: Iterable[Tensor]) -> None:
-    """Let the delegates free the buffers of these tensors, which are their own again."""
+    """Let the delegates free the buffers of these tensors, which are their own again; the first failure is raised at the end."""
+    failure: OpletError | None = None
     for tensor in tensors:
-        free_handle(subgraph, tensor)
+        try:
+            free_handle(subgraph, tensor)
+        except OpletError as error:
+            failure = failure or error
         tensor.delegate = None
         tensor.data_is_stale = False
+    if failure is not None:
+        raise failure

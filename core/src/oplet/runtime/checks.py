@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet.ops.context import EnsureError, ensure
+from oplet.errors import PluginError
+from oplet.model.verify_tensor import MAX_RANK
+from oplet.ops.context import EnsureError, Node, ensure
 from oplet.ops.tensor import Allocation, Shape, Tensor
 
-__all__ = ["checked_shape", "ensure_temporary"]
+__all__ = ["check_bound", "check_prepared", "checked_shape", "ensure_temporary"]
 
 #: More elements than any address space holds.
 _LARGEST = 2**60
@@ -32,6 +34,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     Raises:
         EnsureError: a dimension is negative, or there would be more elements than can be addressed.
     """
+    if len(shape) > MAX_RANK:
+        raise EnsureError(f"{tensor} cannot take a shape of {len(shape)} dimensions; {MAX_RANK} are possible.")
     wanted = tuple(int(dim) for dim in shape)
     size = 1
     for dim in wanted:
@@ -41,3 +45,33 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     if size > _LARGEST:
         raise EnsureError(f"BytesRequired number of elements overflowed. {tensor} cannot take the shape {list(wanted)}.")
     return wanted
+
+
+def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    """See what a kernel's `prepare` left behind, and put the node's tensors back if it changed them.
+
+    Args:
+        inputs: the node's inputs before.
+        outputs: the node's outputs before.
+
+    Raises:
+        PluginError: it broke the contract.
+        EnsureError: an output has a shape that no tensor can have.
+    """
+    if node.inputs != inputs or node.outputs != outputs:
+        node.inputs, node.outputs = list(inputs), list(outputs)
+        raise PluginError("The kernel changes the list of its node's tensors; they are the graph's")
+    for tensor in (*outputs, *node.temporaries):
+        if not isinstance(tensor, Tensor):
+            raise PluginError(f"The kernel has {tensor!r} among its temporaries, which is no tensor")
+        tensor.shape = checked_shape(tensor, tensor.shape)
+
+
+def check_bound(node: Node, thunk: object) -> None:
+    """See that a kernel's `bind` gave something that can run.
+
+    Raises:
+        PluginError: it did not.
+    """
+    if not callable(thunk):
+        raise PluginError(f"The kernel's bind returns {thunk!r} in place of a function that runs the node")

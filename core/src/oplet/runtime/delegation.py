@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from oplet.delegates.delegate import Delegate, DelegateFlags, DelegateParams
-from oplet.errors import DelegateApplicationError, DelegateError, OpletError
+from oplet.errors import FAILURES, DelegateApplicationError, DelegateError, OpletError
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
 from oplet.runtime.buffer_handles import ensure_readable, free_handles
@@ -225,7 +225,7 @@ class Delegation:
         nodes = len(subgraph.execution_plan)
         try:
             delegate.prepare(context)
-        except Exception as error:
+        except FAILURES as error:
             self._restore(delegate, error)
         finally:
             context.close()
@@ -242,7 +242,7 @@ class Delegation:
         self._subgraph.invalidate()
         try:
             self._allocate_resolved()
-        except Exception as error:
+        except FAILURES as error:
             self._restore(delegate, error)
 
     def _settle(self) -> None:
@@ -255,7 +255,7 @@ class Delegation:
         if all(subgraph.nodes[index].registration is not None for index in subgraph.execution_plan):
             subgraph.allocate()
 
-    def _restore(self, delegate: Delegate, error: Exception) -> NoReturn:
+    def _restore(self, delegate: Delegate, error: BaseException) -> NoReturn:
         self.remove()
         raise DelegateError(
             f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {error}"

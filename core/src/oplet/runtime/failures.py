@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from oplet.errors import LimitError, OpletError
+from oplet.errors import LimitError, OpletError, PluginError, PrepareError
+from oplet.model.operator_options import options_class
 from oplet.ops.context import EnsureError, Node
+from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["explained"]
 
 
-def explained(cls: type[OpletError], node: Node, error: Exception, what: str, where: str) -> OpletError:
+def explained(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
     """The kernel's reason, with the node it concerns; an error of a more telling class keeps its class.
 
     Args:
@@ -23,11 +25,21 @@ def explained(cls: type[OpletError], node: Node, error: Exception, what: str, wh
     if isinstance(error, MemoryError):
         cls, reason = LimitError, f"There is not enough memory: {error}"
     origin = ""
-    if node.registration is not None and not isinstance(error, OpletError):
+    if node.registration is not None and (isinstance(error, PluginError) or not isinstance(error, OpletError)):
         origin = f" in the kernel of {node.registration.provenance}"
     reads = ", ".join(str(tensor) for tensor in node.inputs if tensor is not None) or "nothing"
     writes = ", ".join(map(str, node.outputs)) or "nothing"
     return cls(
         f"{reason.rstrip('.')}. Node number {node.index} ({node.op_name}) {what}{origin}: it reads {reads} and writes {writes} "
-        f"in {where}."
+        f"in {where}.{_without_options(node) if cls is PrepareError else ''}"
+    )
+
+
+def _without_options(node: Node) -> str:
+    """A refused value may be a default that nobody wrote down."""
+    if node.raw_options is not None or node.op in (BuiltinOperator.CUSTOM, BuiltinOperator.DELEGATE):
+        return ""
+    wanted = options_class(node.op)
+    return (
+        f" The model gives it no {wanted.__name__}, so that their defaults hold." if wanted is not None and wanted.fields else ""
     )

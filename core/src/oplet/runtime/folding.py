@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from oplet.errors import CancelledError, DeadlineError, PrepareError
+from oplet.errors import FAILURES, CancelledError, DeadlineError, PrepareError
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array
 
@@ -53,13 +53,13 @@ class Folding:
         subgraph = self._subgraph
         for tensor in (*node.outputs, *node.temporaries):
             if not tensor.is_dynamic:
-                tensor.data = subgraph.new_array(tensor)
+                tensor.provide(subgraph.new_array(tensor))
         thunk = subgraph.bind_node(node)
         try:
             thunk()
         except (CancelledError, DeadlineError):
             raise  # no node's fault
-        except Exception as error:
+        except FAILURES as error:
             raise subgraph.explained(PrepareError, node, error, "failed to prepare") from error
         for tensor in node.outputs:
             if tensor.is_variable:

@@ -73,6 +73,9 @@ class Interpreter:
         release_dynamic_tensors: give back, at the end of each `invoke`, the memory of intermediate tensors whose shapes
             are known only while invoking (LiteRT's SetEnsureDynamicTensorsAreReleased).
 
+        checks: look, after each node, whether its kernel changed what it may only read, and raise a PluginError that names
+            it; slow, for finding the package that gives wrong numbers.
+
     Raises:
         ModelError: the file cannot be read or is not a valid model (a ValueError).
         OpNotFoundError: a built-in operator has no kernel; OpVersionError: not in the model's version (ValueErrors).
@@ -109,6 +112,7 @@ class Interpreter:
         profiler: Profiler | None = None,
         release_dynamic_tensors: bool = False,
         limits: Limits | None = None,
+        checks: bool = False,
     ) -> None:
         self._live: list[Subgraph] = []
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
@@ -144,6 +148,7 @@ class Interpreter:
             limits=limits,
         )
         self._session.release_dynamic_tensors = release_dynamic_tensors
+        self._session.checks = checks
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
         self._load_subgraphs()
         self._model.release_pages()
@@ -316,7 +321,10 @@ class Interpreter:
             StateError: the index is wrong or strictness forbids it (a RuntimeError).
         """
         self._views.ensure_none()
-        shape = tuple(int(dim) for dim in np.asarray(tensor_size).reshape(-1))
+        try:
+            shape = tuple(int(dim) for dim in np.asarray(tensor_size).reshape(-1))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TensorError(f"Cannot resize tensor {input_index} to {tensor_size!r}, which is no shape: {error}.") from error
         if not 0 <= input_index < len(self._subgraphs[0].tensors):
             raise StateError(
                 f"There is no tensor {input_index} to resize; the model has {len(self._subgraphs[0].tensors)} tensors."

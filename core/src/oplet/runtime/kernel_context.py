@@ -65,7 +65,7 @@ class KernelContext(Context):
         if not self._preparing:
             if tensor.shape != wanted or not tensor.has_data or tensor.data.shape != wanted:
                 tensor.shape = wanted
-                tensor.data = self.new_array(tensor)
+                tensor.provide(self.new_array(tensor))
                 tensor.resized = True
             return
         if tensor in self._were_dynamic:
@@ -79,7 +79,7 @@ class KernelContext(Context):
 
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self._were_dynamic:
-            tensor.data = None  # its memory was planned, and is shared with others
+            tensor.provide(None)  # its memory was planned, and is shared with others
         self._were_dynamic.discard(tensor)
         tensor.allocation = Allocation.DYNAMIC
 
@@ -91,7 +91,7 @@ class KernelContext(Context):
         if before is not None and not before.flags.writeable and np.array_equal(before, array):
             return  # the same array as before, so that what was folded from it stays valid
         array.flags.writeable = False
-        tensor.data = array
+        tensor.provide(array)
 
     def add_tensor(self, builder: TensorBuilder) -> int:
         if self.immutable and not self._preparing:

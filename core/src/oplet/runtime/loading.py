@@ -37,7 +37,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
         if tensor.allocation is Allocation.ARENA and not tensor.size and tensor.index not in written | given:
             # An empty constant has no bytes by which the file could tell it from an activation.
             tensor.allocation = Allocation.CONSTANT
-            tensor.data = np.empty(tensor.shape, tensor.dtype)
+            tensor.provide(np.empty(tensor.shape, tensor.dtype))
     return tensors
 
 

@@ -57,7 +57,7 @@ class Segment:
         """
         block = self.block = memory.allocate(placement.nbytes)
         for (tensor, life), offset in zip(requests, placement.offsets):
-            tensor.data = block[offset : offset + life.nbytes].view(tensor.dtype).reshape(tensor.shape)
+            tensor.provide(block[offset : offset + life.nbytes].view(tensor.dtype).reshape(tensor.shape))
             self.placed.append(Placed(tensor, offset, life))
 
     def holds(self, tensor: Tensor) -> bool | None:

@@ -32,6 +32,7 @@ class Session:
         profiler: takes an event per node run, or None.
         force_delegate_profiling: tell it of delegates' kernels as a whole, also where they report operator by operator.
         release_dynamic_tensors: whether tensors with shapes of one invoke give back their memory at its end.
+        checks: whether to look, after each node, at what its kernel changed.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: what the model may take.
         memory: the bytes that it takes now.
@@ -57,6 +58,7 @@ class Session:
         self.profiler = profiler
         self.force_delegate_profiling = False
         self.release_dynamic_tensors = False
+        self.checks = False
         self.resources: dict[Any, Any] = {}
         self.limits = limits
         self.memory = Memory(limits, model)

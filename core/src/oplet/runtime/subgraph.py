@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, PrepareError, StateError
+from oplet.errors import FAILURES, CancelledError, DeadlineError, InvokeError, OpletError, PrepareError, StateError
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
 from oplet.runtime import memory
 from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
-from oplet.runtime.checks import checked_shape
+from oplet.runtime.checks import check_bound, check_prepared, checked_shape
 from oplet.runtime.failures import explained
 from oplet.runtime.folding import Folding
 from oplet.runtime.input_checks import check_inputs
@@ -31,6 +31,7 @@ from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.profiler import Event
 from oplet.runtime.segment import Request, Segment
 from oplet.runtime.session import Session
+from oplet.runtime.watching import watched
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 
@@ -88,7 +89,7 @@ class Subgraph(KernelContext):
             buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
             try:
                 node.user_data = registration.init(self, buffer)
-            except Exception as error:
+            except FAILURES as error:
                 raise self.explained(PrepareError, node, error, "failed to initialize") from error
             self._initialized[node] = None
 
@@ -96,15 +97,17 @@ class Subgraph(KernelContext):
         """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
         self.release()
         try:
-            free_handles(self, self._tensors)
-            self.free(list(self._initialized))
+            try:
+                free_handles(self, self._tensors)
+            finally:
+                self.free(list(self._initialized))
         finally:
             for node in self.nodes:
                 node.forget()
             self.folding.clear()
             for tensor in self._tensors:  # now, and not when Python happens to look for cycles
                 if tensor.allocation is not Allocation.CONSTANT:
-                    tensor.data = None
+                    tensor.provide(None)
 
     def release(self) -> None:
         """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
@@ -112,12 +115,12 @@ class Subgraph(KernelContext):
         self._segments.clear()
         for tensor in self._tensors:
             if tensor.allocation in (Allocation.ARENA, Allocation.DYNAMIC):
-                tensor.data = None
+                tensor.provide(None)
                 self.session.memory.give_back(tensor)
 
     def free(self, nodes: Sequence[Node]) -> None:
         """Call `free` for those of the nodes that were initialized, once, in node order."""
-        failure: Exception | None = None
+        failure: OpletError | None = None
         for node in sorted(nodes, key=lambda node: node.index):
             if node not in self._initialized:
                 continue
@@ -126,7 +129,7 @@ class Subgraph(KernelContext):
             if registration is not None and registration.free is not None:
                 try:
                     registration.free(self, node.user_data)
-                except Exception as error:
+                except FAILURES as error:
                     failure = failure or self.explained(PrepareError, node, error, "failed to free")
             node.user_data = None
         if failure is not None:
@@ -144,7 +147,7 @@ class Subgraph(KernelContext):
             if type is not None:
                 self.set_type(tensor, type)
             tensor.shape = wanted
-            tensor.data = None
+            tensor.provide(None)
             self.invalidate()
 
     def invalidate(self) -> None:
@@ -249,7 +252,7 @@ class Subgraph(KernelContext):
         bound += [place.tensor for segment in self._segments[1:] for place in segment.placed]
         for tensor in bound:
             if tensor.index not in self.outputs:
-                tensor.data = None
+                tensor.provide(None)
                 self.session.memory.give_back(tensor)
         del self._segments[1:]
 
@@ -269,7 +272,7 @@ class Subgraph(KernelContext):
                     watch.check()
         except (CancelledError, DeadlineError):
             raise  # no node's fault
-        except Exception as error:
+        except FAILURES as error:
             raise self._failure(segment, remaining, error) from error
 
     def _run_watched(self, segment: Segment) -> None:
@@ -290,7 +293,7 @@ class Subgraph(KernelContext):
                 watch.check()
         except (CancelledError, DeadlineError):
             raise  # no node's fault
-        except Exception as error:
+        except FAILURES as error:
             raise self._failure(segment, remaining, error) from error
 
     def _run_called(self, segment: Segment) -> None:
@@ -304,7 +307,7 @@ class Subgraph(KernelContext):
                 if tensor in node.inputs:
                     segment.thunks[position] = guarded(self, node, segment.thunks[position])
 
-    def _failure(self, segment: Segment, remaining: Iterator[Thunk], error: Exception) -> OpletError:
+    def _failure(self, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
         """The error of the node whose thunk the iterator handed out last."""
         node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
         return self.explained(InvokeError, node, error, "failed to invoke")
@@ -419,10 +422,12 @@ class Subgraph(KernelContext):
         registration = node.registration
         if registration is not None and registration.prepare is not None:
             self._preparing = True
+            inputs, outputs = list(node.inputs), list(node.outputs)
             try:
                 check_inputs(node, self.session.memory)
                 registration.prepare(self, node)
-            except Exception as error:
+                check_prepared(node, inputs, outputs)
+            except FAILURES as error:
                 raise self.explained(PrepareError, node, error, "failed to prepare") from error
             finally:
                 self._preparing = False
@@ -433,12 +438,15 @@ class Subgraph(KernelContext):
             raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
         try:
             if registration.bind is not None:
-                return registration.bind(self, node)
-        except Exception as error:
+                thunk = registration.bind(self, node)
+                check_bound(node, thunk)
+                return watched(self, node, thunk) if self.session.checks else thunk
+        except FAILURES as error:
             raise self.explained(PrepareError, node, error, "failed to prepare") from error
         if registration.invoke is None:
             raise StateError(f"{node} has neither invoke nor bind.")
-        return partial(registration.invoke, self, node)
+        thunk = partial(registration.invoke, self, node)
+        return watched(self, node, thunk) if self.session.checks else thunk
 
     # Memory --------------------------------------------------------------------------------------------------
 
@@ -455,7 +463,7 @@ class Subgraph(KernelContext):
         if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
             return
         if not tensor.has_data or tensor.data.shape != tensor.shape or tensor.allocation is Allocation.ARENA:
-            tensor.data = self.new_array(tensor)
+            tensor.provide(self.new_array(tensor))
 
     def _place(self, segment: Segment, requests: list[Request]) -> None:
         if not requests:
@@ -477,5 +485,5 @@ class Subgraph(KernelContext):
 
     # Messages ------------------------------------------------------------------------------------------------
 
-    def explained(self, cls: type[OpletError], node: Node, error: Exception, what: str) -> OpletError:
+    def explained(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         return explained(cls, node, error, what, f"subgraph {self.index} of {self.session.model.name}")

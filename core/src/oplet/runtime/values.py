@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import TensorError
+from oplet.errors import FAILURES, TensorError
 from oplet.ops.tensor import Tensor, tensor_type
 from oplet.schema.enums import TensorType
+from oplet.schema.naming import shown
 
 __all__ = ["as_tensor_value"]
 
@@ -20,23 +21,29 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
     Raises:
         TensorError: its type, number of dimensions or a dimension differs.
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except FAILURES as error:  # lists of different lengths, objects whose __array__ fails
+        raise TensorError(
+            f"Cannot set tensor: Got a {type(value).__name__} that is no array ({error}) but expected type {tensor.type.name} "
+            f"for input {tensor.index}, name: {shown(tensor.name)} "
+        ) from error
     if tensor.type is TensorType.STRING:
         array = _strings(tensor, array)
     elif array.dtype != tensor.dtype:
         raise TensorError(
             f"Cannot set tensor: Got value of type {_type_name(array)} but expected type {tensor.type.name} "
-            f"for input {tensor.index}, name: {tensor.name} "
+            f"for input {tensor.index}, name: {shown(tensor.name)} "
         )
     if array.ndim != tensor.ndim:
         raise TensorError(
-            f"Cannot set tensor: Dimension mismatch. Got {array.ndim} but expected {tensor.ndim} for input {tensor.index}."
+            f"Cannot set tensor: Dimension mismatch. Got {array.ndim} but expected {tensor.ndim} for input {tensor.index}. The tensor is {tensor}."
         )
     for dimension, (got, expected) in enumerate(zip(array.shape, tensor.shape)):
         if got != expected:
             raise TensorError(
                 f"Cannot set tensor: Dimension mismatch. Got {got} but expected {expected} for dimension {dimension} "
-                f"of input {tensor.index}."
+                f"of input {tensor.index}. The tensor is {tensor}."
             )
     return array
 
@@ -45,7 +52,7 @@ def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind not in "OSU":
         raise TensorError(
             f"Cannot set tensor: Got value of type {_type_name(array)} but expected type STRING "
-            f"for input {tensor.index}, name: {tensor.name} "
+            f"for input {tensor.index}, name: {shown(tensor.name)} "
         )
     result = np.empty(array.shape, object)
     for position, item in enumerate(array.ravel().tolist()):
