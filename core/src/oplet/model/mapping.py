@@ -27,6 +27,20 @@ class MappedFile:
         self.view = memoryview(pages)
         self._pages = pages
 
+    def check(self) -> None:
+        """See that the file was not cut short: reading behind its end would end the process.
+
+        A file that was deleted, or replaced by renaming another, is no trouble: the mapping keeps the old one.
+
+        Raises:
+            ModelError: it is shorter than it was when it was mapped.
+        """
+        if self._pages.size() < self.view.nbytes:
+            raise ModelError(
+                f"'{self.path}' changed while it was in use: it had {self.view.nbytes} bytes and has {self._pages.size()}. Open it again; "
+                "write a new file and rename it over the old one, or hand over the bytes as model_content."
+            )
+
     def release_pages(self) -> None:
         """Let go of the pages that were read so far; they come back when they are read again.
 

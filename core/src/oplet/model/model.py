@@ -96,6 +96,17 @@ class Model:
         unknown: list[str] = []
         return cls(_decode(view, "the model's bytes", unknown), view, unknown=unknown)
 
+    def check_files(self) -> None:
+        """See that the files that are mapped were not cut short; see `MappedFile.check`.
+
+        Raises:
+            ModelError: one was.
+        """
+        if self._mapped is not None:
+            self._mapped.check()
+        for mapped in self._external.values():
+            mapped.check()
+
     def release_pages(self) -> None:
         """Let go of the file's pages that were read so far; see `MappedFile.release_pages`."""
         if self._mapped is not None:

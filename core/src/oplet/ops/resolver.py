@@ -13,6 +13,11 @@ from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Claim", "MutableOpResolver", "Op", "OpResolver", "op_key", "op_label"]
 
+#: The highest version that an op can have; a range up to there is still quickly written down.
+_NEWEST = 9999
+
+_METHODS = ("init", "free", "prepare", "bind", "invoke", "async_kernel", "profiling_string")
+
 #: A built-in operator's code, or a custom op's name.
 Op = BuiltinOperator | str
 
@@ -69,6 +74,7 @@ class Claim:
         target = self.target
         if isinstance(target, str):
             target = _import(target, self)
+            _check_methods(target, f"{op_label(self.op)}, which {self.provenance} registered,")
         if self.limit is not None:
             target = limited(target, self.limit.types, self.limit.build or str(self.provenance), self.limit.remedy)
         return target.stamped(self.op, version, self.provenance)
@@ -89,6 +95,15 @@ def _import(path: str, claim: Claim) -> Registration:
             "not a Registration; report it to that package."
         )
     return target
+
+
+def _check_methods(registration: Registration, what: str) -> None:
+    for name in _METHODS:
+        method = getattr(registration, name)
+        if method is not None and not callable(method):
+            raise ResolverError(f"The registration of {what} has {method!r} as {name}, which cannot be called.")
+    if registration.invoke is None and registration.bind is None:
+        raise ResolverError(f"The registration of {what} has neither invoke nor bind, so it cannot run.")
 
 
 class OpResolver:
@@ -188,13 +203,16 @@ class MutableOpResolver(OpResolver):
         limit: TypeLimit | None,
     ) -> None:
         max_version = min_version if max_version is None else max_version
+        if not all(isinstance(version, int) and version <= _NEWEST for version in (min_version, max_version)):
+            raise ResolverError(
+                f"{op_label(op)} is registered for versions {min_version!r} to {max_version!r}; versions are numbers from 1 to {_NEWEST}."
+            )
         if not 1 <= min_version <= max_version:
             raise ResolverError(
                 f"{op_label(op)} is registered for versions {min_version} to {max_version}; versions start at 1 and the range must not be empty."
             )
         if isinstance(registration, Registration):
-            if registration.invoke is None and registration.bind is None:
-                raise ResolverError(f"The registration of {op_label(op)} has neither invoke nor bind, so it cannot run.")
+            _check_methods(registration, op_label(op))
         elif not isinstance(registration, str) or not registration.partition(":")[0]:
             raise ResolverError(
                 f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
@@ -222,6 +240,17 @@ class MutableOpResolver(OpResolver):
     def claim_of(self, op: BuiltinOperator | int | str, version: int) -> Claim | None:
         """The entry that serves `op` in this version, without importing its kernel."""
         return self._by_version.get((op_key(op), version))
+
+    def overridden(self) -> list[Claim]:
+        """The entries that later ones replaced, in part or whole, in the order of registration."""
+        newer: set[tuple[Op, int]] = set()
+        found = []
+        for claim in reversed(self._claims):
+            served = {(claim.op, version) for version in range(claim.min_version, claim.max_version + 1)}
+            if served & newer:
+                found.append(claim)
+            newer |= served
+        return found[::-1]
 
     def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
         current = set(map(id, self._by_version.values()))

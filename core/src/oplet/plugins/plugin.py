@@ -131,6 +131,10 @@ class Plugin:
             # A hook that fails half way leaves nothing behind.
             resolver = MutableOpResolver(self.provenance)
             self.ops = resolver if self._call("register_ops", resolver=resolver) else MutableOpResolver(self.provenance)
+            for claim in self.ops.overridden():
+                self._note(
+                    f"it registers {op_label(claim.op)} twice in a version of {claim.min_version} to {claim.max_version}; the last counts"
+                )
 
     def load_delegates(self) -> None:
         """Import the plugin if need be and have it register its delegates, once."""
@@ -179,6 +183,10 @@ class Plugin:
             error=self.error,
             notes=tuple(self.notes),
         )
+
+    def _note(self, note: str) -> None:
+        self.notes.append(note)
+        logger.warning("Plugin '%s' of %s: %s.", self.name, self, note)
 
     def _call(self, hook: str, **arguments: object) -> bool:
         """Whether the hook ran to its end, or the plugin does not implement it."""
@@ -235,8 +243,7 @@ class Plugin:
                 continue
             close = difflib.get_close_matches(name, every, 1)
             note = f"it implements the hook '{name}', which oplet does not have" + (f" (meant: '{close[0]}'?)" if close else "")
-            self.notes.append(note)
-            logger.warning("Plugin '%s' of %s: %s.", self.name, self, note)
+            self._note(note)
         self.hooks = tuple(known)
 
 

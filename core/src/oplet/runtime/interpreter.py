@@ -115,6 +115,7 @@ class Interpreter:
         checks: bool = False,
     ) -> None:
         self._live: list[Subgraph] = []
+        self._closed = False
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views = Views()
         self._async_subgraphs: dict[int, AsyncSubgraph] = {}
@@ -192,6 +193,8 @@ class Interpreter:
         self._ensure_idle()
         subgraph = self._subgraph(subgraph_index)
         if not subgraph.ready:
+            self._ensure_open()
+            self._model.check_files()
             nodes = [s.nodes[i] for s in self._live for i in s.execution_plan]
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
             with np.errstate(all="ignore"):
@@ -210,6 +213,7 @@ class Interpreter:
 
     def _invoke(self, subgraph_index: int) -> None:
         self._ensure_idle()
+        self._model.check_files()
         # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
         subgraph = self._subgraph(subgraph_index)
         with np.errstate(all="ignore"):
@@ -243,6 +247,7 @@ class Interpreter:
 
     def close(self) -> None:
         """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected."""
+        self._closed = True
         try:
             while self._async_subgraphs:
                 self._async_subgraphs.popitem()[1].close()
@@ -446,6 +451,10 @@ class Interpreter:
         if known is None or not known.is_current:
             known = self._async_subgraphs[index] = AsyncSubgraph(self._subgraph(index))
         return known
+
+    def _ensure_open(self) -> None:
+        if self._closed:
+            raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
 
     def _ensure_idle(self) -> None:
         for subgraph in self._async_subgraphs.values():
