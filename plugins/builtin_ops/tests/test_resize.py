@@ -71,3 +71,16 @@ def test_the_size_may_arrive_at_run_time(op: str) -> None:
 def test_impossible_sizes_are_refused(shape: tuple[int, ...], size: list[int], mode: dict[str, bool], reason: str) -> None:
     with pytest.raises(OpletError, match=reason):
         run_op(resize("RESIZE_BILINEAR", "float32", shape, size, **mode), np.zeros(shape, np.float32))
+
+
+@pytest.mark.parametrize("type", ["float32", "int8", "uint8"])
+@pytest.mark.parametrize("op", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
+def test_maps_without_channels_take_no_time_and_no_memory(op: str, type: str) -> None:
+    (output,) = run_op(resize(op, type, (1, 3, 3, 0), [2**30, 2**29]), np.zeros((1, 3, 3, 0), type))
+    assert output.shape == (1, 2**30, 2**29, 0)
+
+
+@pytest.mark.parametrize("op", ["RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"])
+def test_maps_without_pixels_are_refused(op: str) -> None:
+    with pytest.raises(OpletError, match=r"\[1, 0, 3, 2\].* has no pixels to make others from"):
+        run_op(resize(op, "float32", (1, 0, 3, 2), [4, 4]), np.zeros((1, 0, 3, 2), np.float32))

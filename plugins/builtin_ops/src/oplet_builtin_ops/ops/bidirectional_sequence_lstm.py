@@ -14,7 +14,6 @@ from oplet_builtin_ops.recurrent.lstm_tensors import LstmSettings, read_lstm
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
 from oplet_builtin_ops.shaping.shapes import Thunk
 
-
 #: The weights of both LSTMs, and those of their auxiliary inputs.
 _SPARSE = frozenset({*range(1, 9), 16, *range(18, 26), 33, *range(40, 48)})
 

@@ -47,7 +47,7 @@ def prepare(context: Context, node: Node) -> None:
     options = node.options(ResizeBilinearOptions)
     ensure(not (options.align_corners and options.half_pixel_centers), "align_corners and half_pixel_centers exclude each other.")
     prepare_resize(context, node, *_TYPES)
-    if node.prepared:
+    if node.prepared and node.outputs[0].size:
         type, shapes = _scratch(node)
         for shape in shapes:
             context.add_temporary(node, shape, type)
@@ -99,6 +99,8 @@ def _bind_uint8(node: Node) -> Thunk:
 
 def _bind(node: Node) -> Thunk:
     source = node.inputs[0]
+    if not node.outputs[0].size:  # its other sides may be as long as they like
+        return run_calls([])
     if source.type == TensorType.FLOAT32:
         return run_calls(interpolate(source.data, _arrays(node)[0], node.outputs[0].data, *_neighbours(node)))
     return _bind_uint8(node) if source.type == TensorType.UINT8 else _bind_integer(node)

@@ -34,6 +34,8 @@ def _nearest(length: int, outputs: int, align_corners: bool, half_pixel_centers:
 def _bind(node: Node) -> Thunk:
     options = node.options(ResizeNearestNeighborOptions)
     source, output = node.inputs[0].data, node.outputs[0].data
+    if not output.size:  # its other sides may be as long as they like
+        return partial(output.fill, 0)
     (batch, height, width, channels), (_, out_height, out_width, _) = source.shape, output.shape
     rows, columns = (
         _nearest(length, outputs, options.align_corners, options.half_pixel_centers)
