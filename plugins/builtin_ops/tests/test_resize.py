@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet.errors import OpletError
+from oplet import Interpreter, Limits
+from oplet.errors import LimitError, OpletError
 from oplet.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
+from oplet_builtin_ops.shaping import interpolation
 
 MODES: list[dict[str, bool]] = [{}, {"align_corners": True}, {"half_pixel_centers": True}]
 
@@ -84,3 +86,20 @@ def test_maps_without_channels_take_no_time_and_no_memory(op: str, type: str) ->
 def test_maps_without_pixels_are_refused(op: str) -> None:
     with pytest.raises(OpletError, match=r"\[1, 0, 3, 2\].* has no pixels to make others from"):
         run_op(resize(op, "float32", (1, 0, 3, 2), [4, 4]), np.zeros((1, 0, 3, 2), np.float32))
+
+
+def test_long_sides_are_planned_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the size of a part, the neighbours are the same."""
+    for find in (interpolation.float_neighbours, interpolation.integer_neighbours):
+        whole = find(7, 50, True, False)
+        with monkeypatch.context() as patch:
+            patch.setattr(interpolation, "_PART", 8)
+            parts = find(7, 50, True, False)
+        assert [np.asarray(value).tolist() for value in parts] == [np.asarray(value).tolist() for value in whole]
+
+
+def test_scratch_beyond_the_limit_is_refused_before_neighbours_are_looked_for() -> None:
+    model = resize("RESIZE_BILINEAR", "int8", (1, 2, 2, 3), [2**24, 1])
+    runner = Interpreter(model_content=model, limits=Limits(max_tensor_bytes=64 << 20))
+    with pytest.raises(LimitError, match=r"\[1, 16777216, 1, 3\]\) takes 201326592 bytes"):
+        runner.allocate_tensors()

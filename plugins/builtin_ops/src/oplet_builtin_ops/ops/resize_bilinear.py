@@ -30,17 +30,22 @@ def _neighbours(node: Node) -> tuple[Neighbours, Neighbours]:
     return down, across
 
 
-def _scratch(node: Node) -> tuple[TensorType, list[Shape]]:
-    """The type and the shapes of the scratch that the node needs."""
+def _scratch_shapes(node: Node) -> list[Shape]:
     source, output = node.inputs[0], node.outputs[0]
-    between = between_shape(source.shape, output.shape)
-    if source.type == TensorType.FLOAT32:
-        return TensorType.FLOAT32, [between]
     if source.type == TensorType.UINT8:
-        return TensorType.FLOAT32, []
+        return []
+    between = between_shape(source.shape, output.shape)
+    return [between] if source.type == TensorType.FLOAT32 else [between, source.shape, output.shape, output.shape]
+
+
+def _scratch_type(node: Node) -> TensorType:
+    """The type that holds every sum exactly."""
+    source = node.inputs[0]
+    if source.type not in (TensorType.INT8, TensorType.INT16):
+        return TensorType.FLOAT32
     down, across = _neighbours(node)
     largest = -np.iinfo(source.dtype).min * (down.one * across.one + 1)
-    return TensorType.FLOAT32 if largest < 2**24 else TensorType.FLOAT64, [between, source.shape, output.shape, output.shape]
+    return TensorType.FLOAT32 if largest < 2**24 else TensorType.FLOAT64
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -48,16 +53,18 @@ def prepare(context: Context, node: Node) -> None:
     ensure(not (options.align_corners and options.half_pixel_centers), "align_corners and half_pixel_centers exclude each other.")
     prepare_resize(context, node, *_TYPES)
     if node.prepared and node.outputs[0].size:
-        type, shapes = _scratch(node)
-        for shape in shapes:
-            context.add_temporary(node, shape, type)
+        for shape in _scratch_shapes(node):
+            context.add_temporary(node, shape)
+        if (type := _scratch_type(node)) != TensorType.FLOAT32:
+            for tensor in node.temporaries:
+                context.set_type(tensor, type)
 
 
 def _arrays(node: Node) -> Sequence[Array]:
     if node.temporaries:
         return [tensor.data for tensor in node.temporaries]
-    type, shapes = _scratch(node)
-    return [np.empty(shape, np.float32 if type == TensorType.FLOAT32 else np.float64) for shape in shapes]
+    dtype = np.float32 if _scratch_type(node) == TensorType.FLOAT32 else np.float64
+    return [np.empty(shape, dtype) for shape in _scratch_shapes(node)]
 
 
 def _bind_integer(node: Node) -> Thunk:

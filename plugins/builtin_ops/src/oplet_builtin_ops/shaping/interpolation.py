@@ -8,6 +8,7 @@ Numerics: tflite/kernels/internal/reference/resize_bilinear.h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ _BLOCK = 16
 _FEW_CHANNELS = 4
 #: The integer kernel's fractions have 10 bits.
 _ONE = 1 << 10
+
+#: Outputs whose neighbours are found at once.
+_PART = 1 << 16
 
 
 class Neighbours(NamedTuple):
@@ -45,24 +49,36 @@ def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_
     """The neighbours by LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale, half = np.float32(steps) / np.float32(spaces), np.float32(0.5)
-    index = np.arange(outputs, dtype=np.float32)
-    real = (index + half) * scale - half if half_pixel_centers else index * scale
-    lower = np.clip(np.floor(real).astype(np.int64), 0, length - 1)
-    upper = np.clip(np.ceil(real).astype(np.int64), 0, length - 1)
-    return Neighbours(lower, upper, real - lower.astype(np.float32), 1)
+    found = Neighbours(*(np.empty(outputs, type) for type in (np.int32, np.int32, np.float32)), 1)
+    for part in _parts(outputs):
+        index = np.arange(part.start, part.stop, dtype=np.float32)
+        real = (index + half) * scale - half if half_pixel_centers else index * scale
+        lower = found.lower[part] = np.clip(np.floor(real).astype(np.int64), 0, length - 1)
+        found.upper[part] = np.clip(np.ceil(real).astype(np.int64), 0, length - 1)
+        found.fraction[part] = real - lower.astype(np.float32)
+    return found
 
 
 def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
     """The neighbours by LiteRT's 10-bit arithmetic, with all fractions cut to lowest terms."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = (_ONE * steps + spaces // 2) // spaces
-    real = np.arange(outputs) * scale + (scale // 2 - _ONE // 2 if half_pixel_centers else 0)
-    lower = np.clip(real // _ONE, 0, length - 1)
-    upper = np.clip((real + _ONE - 1) // _ONE, 0, length - 1)
-    # Both neighbours may be the same at an end, where the fractions add up to one whatever they are.
-    fraction = np.where(lower == upper, 0, real - _ONE * lower)
-    terms = int(np.gcd.reduce(fraction, initial=_ONE))
-    return Neighbours(lower, upper, fraction // terms, _ONE // terms)
+    found = Neighbours(*(np.empty(outputs, np.int32) for _ in range(3)), _ONE)
+    terms = _ONE
+    for part in _parts(outputs):
+        real = np.arange(part.start, part.stop) * scale + (scale // 2 - _ONE // 2 if half_pixel_centers else 0)
+        lower = found.lower[part] = np.clip(real // _ONE, 0, length - 1)
+        upper = found.upper[part] = np.clip((real + _ONE - 1) // _ONE, 0, length - 1)
+        # Both neighbours may be the same at an end, where the fractions add up to one whatever they are.
+        found.fraction[part] = np.where(lower == upper, 0, real - _ONE * lower)
+        terms = int(np.gcd.reduce(found.fraction[part], initial=terms))
+    np.floor_divide(found.fraction, terms, found.fraction)
+    return found._replace(one=_ONE // terms)
+
+
+def _parts(outputs: int) -> Iterator[slice]:
+    """Slices of a long axis, so that what is computed on the way takes little memory."""
+    return (slice(start, min(start + _PART, outputs)) for start in range(0, outputs, _PART))
 
 
 def between_shape(source: Shape, output: Shape) -> Shape:
