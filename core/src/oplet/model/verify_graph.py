@@ -83,7 +83,7 @@ class _Graph:
             if self.model.tensor_bytes(self.tensors[index]) is not None:
                 raise ModelError(f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which is a constant.")
             if index in read:
-                raise ModelError(f"{self.node(number)}: Tensor {index} is both input and output ('{self.name(index)}').")
+                raise self.overwrites(number, index)
             if index in self.inputs:
                 raise ModelError(
                     f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which is an input of the graph."
@@ -103,6 +103,8 @@ class _Graph:
         """Why a node has nothing to read: a cycle, the wrong order, or nobody at all."""
         late = {i: n for n, op in enumerate(self.operators) if n >= number for i in _indices(op.outputs)}
         writer = late.get(index)
+        if writer == number:
+            return self.overwrites(number, index)
         what = f"{self.node(number)} reads tensor {index} ('{self.name(index)}')"
         if writer is None:
             return ModelError(
@@ -115,6 +117,9 @@ class _Graph:
         if len(chain) > _LISTED:
             chain[_LISTED // 2 : -_LISTED // 2] = [f"{len(chain) - _LISTED} more"]
         return ModelError(f"{what}, which node {writer} writes only later: the graph has a cycle, {' reads from '.join(chain)}.")
+
+    def overwrites(self, number: int, index: int) -> ModelError:
+        return ModelError(f"{self.node(number)}: Tensor {index} is both input and output ('{self.name(index)}').")
 
     def written_twice(self, number: int, index: int, first: str) -> ModelError:
         return ModelError(f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which {first} writes already.")
@@ -138,8 +143,6 @@ def _indices(vector: object) -> list[int]:
 
 def _path(start: int, first: int, reads_from: Callable[[int], Sequence[int]]) -> list[int] | None:
     """The way from `start` over `first` back to `start`, each node read by the one before it; None if there is none."""
-    if first == start:
-        return [start, start]
     came_from = {first: start}
     waiting = [first]
     while waiting:
