@@ -44,3 +44,13 @@ def test_wrong_axes_and_depths_are_refused(axis: int, depth: int, reason: str) -
 def test_types_that_litert_does_not_fill_are_refused() -> None:
     with pytest.raises(OpletError, match="INT16"):
         one_hot("int16", 0, 3)
+
+
+def test_no_indices_take_no_memory_however_deep() -> None:
+    model = one_op_model(
+        "ONE_HOT",
+        [Spec("int32", [0, 4]), np.array(2**30, np.int32), *np.eye(2, 1, dtype=np.float32)],
+        [Spec("float32", [1])],
+        OneHotOptions(axis=-1),
+    )
+    assert run_op(model, np.zeros((0, 4), np.int32))[0].shape == (0, 4, 2**30)

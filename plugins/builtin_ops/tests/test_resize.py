@@ -11,6 +11,7 @@ from oplet.errors import LimitError, OpletError
 from oplet.schema.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
+from oplet_builtin_ops.ops import resize_nearest_neighbor
 from oplet_builtin_ops.shaping import interpolation
 
 MODES: list[dict[str, bool]] = [{}, {"align_corners": True}, {"half_pixel_centers": True}]
@@ -103,3 +104,12 @@ def test_scratch_beyond_the_limit_is_refused_before_neighbours_are_looked_for() 
     runner = Interpreter(model_content=model, limits=Limits(max_tensor_bytes=64 << 20))
     with pytest.raises(LimitError, match=r"\[1, 16777216, 1, 3\]\) takes 201326592 bytes"):
         runner.allocate_tensors()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_nearest_of_many_pixels_is_nearest_of_few(mode: dict[str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.arange(2 * 5 * 7 * 3, dtype=np.int32).reshape(2, 5, 7, 3)
+    model = resize("RESIZE_NEAREST_NEIGHBOR", "int32", values.shape, [9, 40], **mode)
+    (whole,) = run_op(model, values)
+    monkeypatch.setattr(resize_nearest_neighbor, "_MANY", 64)
+    np.testing.assert_array_equal(run_op(model, values)[0], whole)

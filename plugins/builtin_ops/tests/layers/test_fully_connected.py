@@ -117,3 +117,12 @@ def test_a_wrong_model_is_refused(source: Any, weights: Any, bias: int, options:
     model = one_op_model("FULLY_CONNECTED", specs, [Spec("float32", (1, 1))], FullyConnectedOptions(**options))
     with pytest.raises(OpletError, match=reason):
         run_op(model, np.zeros(source, np.float32))
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_a_layer_without_units_gives_nothing(kind: str) -> None:
+    weights = Spec("int8", [0, 4], [0.5], [0]) if kind == "int8" else Spec("float32", [0, 4])
+    model = one_op_model(
+        "FULLY_CONNECTED", [Spec("float32", [2, 4]), weights, None], [Spec("float32", [2, 0])], FullyConnectedOptions()
+    )
+    assert run_op(model, np.ones((2, 4), np.float32), np.zeros((0, 4), kind))[0].shape == (2, 0)

@@ -15,7 +15,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.quantized_layer import exact_type, weight_scales, widest_sum
+from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
 from oplet_builtin_ops.layers.weights import weight_data
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
@@ -96,7 +96,7 @@ class HybridLayer:
         if self.block_size and self.weights.quantization is not None:
             scales = self.weights.quantization.scales.reshape(-1, 1).astype(np.float32)
             data = data.reshape(-1, self.block_size) * scales
-        return np.moveaxis(data.reshape(self.weights.shape), self.axis, 0).reshape(self.channels, -1)
+        return as_rows(data.reshape(self.weights.shape), self.axis)
 
     def quantize(self, factors: Array) -> list[Call]:
         """The calls that quantize the activations and work out what to multiply the products with.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = [
     "QuantizedLayer",
+    "as_rows",
     "channel_rows",
     "channel_scales",
     "ensure_bias_scale",
@@ -93,9 +95,15 @@ def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
     return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
 
 
+def as_rows(weights: Array, axis: int) -> Array:
+    """One row for each position along an axis, even if there are none; a view where it can be."""
+    first = np.moveaxis(weights, axis, 0)
+    return first.reshape(len(first), prod(first.shape[1:]))
+
+
 def channel_rows(node: Node, weights: Tensor, axis: int, zero_point: int) -> Array:
     """The weights less their zero point, as integers, one row per output channel; a view where it can be."""
-    rows = np.moveaxis(weight_data(node, weights), axis, 0).reshape(weights.shape[axis], -1)
+    rows = as_rows(weight_data(node, weights), axis)
     return rows if zero_point == 0 else rows.astype(np.int32) - zero_point
 
 
@@ -177,7 +185,7 @@ class QuantizedLayer:
         """The weights less their zero point, one row per output channel."""
         if self.as_int8:
             data = self.weights.data.reshape(-1).view(np.int8)[: self.weights.size].reshape(self.weights.shape)
-            return np.moveaxis(data, self.axis, 0).reshape(self.weights.shape[self.axis], -1)
+            return as_rows(data, self.axis)
         return channel_rows(self.node, self.weights, self.axis, self.zero_point)
 
     def add_scratch(self, context: Context, size: int) -> None:

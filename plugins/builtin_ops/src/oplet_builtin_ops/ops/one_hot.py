@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
@@ -42,6 +44,8 @@ def _bind(node: Node) -> Thunk:
     indices, _, on, off = (tensor.data for tensor in node.inputs)
     on, off = on.reshape(()), off.reshape(())
     output, axis = node.outputs[0].data, _axis(node)
+    if not output.size:  # the axis may be as long as it likes
+        return partial(output.fill, 0)
     expanded = np.expand_dims(indices, axis)
     steps = np.arange(output.shape[axis], dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(output.ndim)])
     hot = np.empty(output.shape, np.bool_)

@@ -16,16 +16,20 @@ from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, defer_or_run
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32)
 
+#: Pixels whose positions are looked up at once; positions take eight times the memory of what they point at.
+_MANY = 1 << 20
+
 
 def prepare(context: Context, node: Node) -> None:
     prepare_resize(context, node, *_TYPES)
 
 
-def _nearest(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """The input position of each output position, in LiteRT's float32 arithmetic."""
+def _nearest(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool, part: slice | None = None) -> Array:
+    """The input position of each output position, or of a part of them, in LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = np.float32(steps) / np.float32(spaces)
-    real = (np.arange(outputs, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
+    first, end = (0, outputs) if part is None else (part.start, part.stop)
+    real = (np.arange(first, end, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
     # Corners are aligned by rounding to the nearest, halves up.
     whole = np.floor(real.astype(np.float64) + 0.5) if align_corners else np.floor(real)
     return np.asarray(np.clip(whole.astype(np.int64), 0, length - 1))
@@ -37,6 +41,8 @@ def _bind(node: Node) -> Thunk:
     if not output.size:  # its other sides may be as long as they like
         return partial(output.fill, 0)
     (batch, height, width, channels), (_, out_height, out_width, _) = source.shape, output.shape
+    if out_height * out_width > _MANY:
+        return partial(_in_parts, source, output, options)
     rows, columns = (
         _nearest(length, outputs, options.align_corners, options.half_pixel_centers)
         for length, outputs in ((height, out_height), (width, out_width))
@@ -50,6 +56,20 @@ def _bind(node: Node) -> Thunk:
     flat = source.reshape(batch, height * width, channels)
     # Positions are in range; "clip" is the mode in which take writes straight into its target.
     return partial(flat.take, pixels, 1, output.reshape(batch, pixels.size, channels), "clip")
+
+
+def _in_parts(source: Array, output: Array, options: ResizeNearestNeighborOptions) -> None:
+    """Resize to more pixels than there is memory for their positions."""
+    mode = options.align_corners, options.half_pixel_centers
+    (_, height, width, _), (_, out_height, out_width, _) = source.shape, output.shape
+    across = min(out_width, _MANY // 16)
+    down = _MANY // across
+    for left in range(0, out_width, across):
+        x = slice(left, min(left + across, out_width))
+        columns = _nearest(width, out_width, *mode, x)
+        for top in range(0, out_height, down):
+            y = slice(top, min(top + down, out_height))
+            output[:, y, x] = source[:, _nearest(height, out_height, *mode, y)[:, None], columns]
 
 
 def bind(context: Context, node: Node) -> Thunk:

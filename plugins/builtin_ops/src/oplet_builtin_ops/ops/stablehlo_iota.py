@@ -6,8 +6,11 @@ import numpy as np
 
 from oplet import Context, Node, Registration, ensure, ensure_type
 from oplet.schema.stablehlo_options import StablehloIotaOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, copier
+from oplet_builtin_ops.shaping.shapes import Thunk
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, declared_shape, ensure_axes
+
+#: Numbers that are counted at once.
+_PART = 1 << 20
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -21,8 +24,14 @@ def prepare(context: Context, node: Node) -> None:
 
 def bind(context: Context, node: Node) -> Thunk:
     axis, output = node.options(StablehloIotaOptions).iota_dimension, node.outputs[0].data
-    counted = np.arange(output.shape[axis]).astype(output.dtype)
-    return copier(output, counted.reshape([-1 if i == axis else 1 for i in range(output.ndim)]))
+    last = np.moveaxis(output, axis, -1)
+
+    def run() -> None:
+        for start in range(0, last.shape[-1] if output.size else 0, _PART):
+            end = min(start + _PART, last.shape[-1])
+            last[..., start:end] = np.arange(start, end).astype(output.dtype)
+
+    return run
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*FLOATS, *INTEGERS, *COMPLEX))
