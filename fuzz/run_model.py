@@ -53,21 +53,22 @@ class Outcome(NamedTuple):
     message: str = ""
 
 
-def run_model(data: bytes, choices: Choices, interpreter: type[Any] = Interpreter) -> Outcome:
+def run_model(data: bytes, choices: Choices, *, resize: bool = True) -> Outcome:
     """Load, allocate, feed at random, invoke once and read what there is to read.
 
     Args:
         choices: decide about the inputs' values and, for some models, about other shapes for them.
+        resize: whether the inputs may get other shapes at all.
     """
     stage = "load"
     runner: Any = None
     try:
-        runner = interpreter(model_content=data, limits=LIMITS, experimental_preserve_all_tensors=choices.chance(10))
+        runner = Interpreter(model_content=data, limits=LIMITS, experimental_preserve_all_tensors=choices.chance(10))
         runner.get_signature_list()
         inputs = runner.get_input_details()
         runner.get_output_details()
         stage = "allocate"
-        if choices.chance(8):
+        if choices.chance(8) and resize:
             for detail in inputs:
                 shape = [int(dim) if choices.chance(60) else choices.below(5) for dim in detail["shape"]]
                 runner.resize_tensor_input(detail["index"], shape)
@@ -100,9 +101,9 @@ def _feed(runner: Any, index: int, choices: Choices) -> None:
 def _value(tensor: Tensor, choices: Choices) -> Any:
     dtype, shape, size = tensor.dtype, tensor.shape, tensor.size
     if dtype.hasobject:
-        array = np.empty(size, object)
-        array[:] = [choices.choice(_WORDS) for _ in range(size)]
-        return array.reshape(shape)
+        words = np.empty(16, object)
+        words[:] = [choices.choice(_WORDS) for _ in range(16)]
+        return np.resize(words, size).reshape(shape)
     kind = choices.below(4)
     block: NDArray[Any]
     if dtype.kind == "b":
@@ -110,11 +111,11 @@ def _value(tensor: Tensor, choices: Choices) -> Any:
     elif kind == 0:  # any bits: NaN, infinities, the largest integers
         block = np.frombuffer(choices.raw(64 * dtype.itemsize), dtype.newbyteorder("="))
     elif kind == 1:
-        block = np.full(1, choices.below(2))
+        block = np.full(64, choices.below(2))
     else:  # numbers that may be sizes, axes and indices
         block = np.frombuffer(choices.raw(64), np.uint8) % (5 if kind == 2 else 40)
         block = block.astype(np.int16) - (choices.below(3) if dtype.kind != "u" else 0)
-    return np.resize(block, size).astype(dtype).reshape(shape)
+    return np.resize(block.astype(dtype), size).reshape(shape)
 
 
 def _told(error: OpletError, stage: str) -> Outcome:
