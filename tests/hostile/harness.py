@@ -64,7 +64,7 @@ def noted(cases: Iterable[Bad], module: str) -> list[Bad]:
     return cases
 
 
-def run(model: bytes, feeds: tuple[Any, ...] = (), **arguments: Any) -> list[NDArray[Any]]:
+def run(model: bytes | None, feeds: tuple[Any, ...] = (), **arguments: Any) -> list[NDArray[Any]]:
     """Load, allocate, feed, invoke and read, as a program does."""
     interpreter = Interpreter(model_content=model, **arguments)
     try:

@@ -33,6 +33,7 @@ _LOOKALIKES: tuple[tuple[bytes, str], ...] = (
     (b"\x89HDF\r\n", "an HDF5 (Keras .h5) file; convert it with TensorFlow's converter"),
     (b"\x08\x01\x12", "a TensorFlow SavedModel protobuf; convert it with TensorFlow's converter"),
     (b"\x1f\x8b", "a gzip file; unpack it first"),
+    *((bytes((8, version, 18)), "an ONNX model; convert it first") for version in range(3, 20)),
 )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oplet.errors import LimitError, OpletError, PluginError, PrepareError
 from oplet.model.operator_options import options_class
 from oplet.ops.context import EnsureError, Node
+from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["explained"]
+
+#: Characters of a reason that are kept, and tensors of a node that are named.
+_LONGEST, _LISTED = 1600, 8
 
 
 def explained(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
@@ -27,12 +33,19 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
     origin = ""
     if node.registration is not None and (isinstance(error, PluginError) or not isinstance(error, OpletError)):
         origin = f" in the kernel of {node.registration.provenance}"
-    reads = ", ".join(str(tensor) for tensor in node.inputs if tensor is not None) or "nothing"
-    writes = ", ".join(map(str, node.outputs)) or "nothing"
+    if len(reason) > _LONGEST:  # told by one caller after the other, or by somebody who talks much
+        reason = f"{reason[: _LONGEST // 2]} [...] {reason[-_LONGEST // 2 :]}"
+    reads = _listed([tensor for tensor in node.inputs if tensor is not None])
+    writes = _listed(node.outputs)
     return cls(
         f"{reason.rstrip('.')}. Node number {node.index} ({node.op_name}) {what}{origin}: it reads {reads} and writes {writes} "
         f"in {where}.{_without_options(node) if cls is PrepareError else ''}"
     )
+
+
+def _listed(tensors: Sequence[Tensor]) -> str:
+    names = ", ".join(map(str, tensors[:_LISTED])) or "nothing"
+    return names if len(tensors) <= _LISTED else f"{names} and {len(tensors) - _LISTED} more"
 
 
 def _without_options(node: Node) -> str:

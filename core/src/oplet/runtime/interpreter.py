@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import OpletError, SignatureError, StateError, TensorError
+from oplet.errors import OpletError, PrepareError, SignatureError, StateError, TensorError
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
+from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
 from oplet.ops.tensor import Tensor
 from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
@@ -340,7 +341,10 @@ class Interpreter:
 
     def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         self._ensure_idle()
-        self._subgraph(subgraph_index).resize_input(tensor_index, shape)
+        try:
+            self._subgraph(subgraph_index).resize_input(tensor_index, shape)
+        except EnsureError as error:
+            raise PrepareError(str(error)) from error
 
     # Descriptions --------------------------------------------------------------------------------------------
 

@@ -69,6 +69,8 @@ def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
 def _type_name(array: NDArray[Any]) -> str:
     """What LiteRT calls an array's type."""
     try:
+        if not array.dtype.isnative:
+            return str(array.dtype)
         return tensor_type(array.dtype).name
     except ValueError:
         return str(array.dtype)

@@ -1,0 +1,210 @@
+"""Files that are no models, or damaged ones: refused before anything of them is believed."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oplet import Interpreter, Model
+from oplet.errors import ModelError
+from oplet.schema import tables
+from oplet.testing.one_op import Spec, one_op_model
+
+from .harness import base, edited, main, refusal, rows, run
+
+CORPUS = Path(__file__).parents[3] / "shared" / "conformance"
+
+
+def load(data: bytes) -> Callable[[], Interpreter]:
+    return lambda: Interpreter(model_content=data)
+
+
+@rows(1)
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / "empty.tflite"
+    path.touch()
+    refusal(lambda: Interpreter(str(path)), "empty.tflite.*empty")
+    refusal(load(b""), "must be specified")
+
+
+@rows(2)
+@pytest.mark.parametrize("size", [1, 4, 7])
+def test_a_few_bytes_are_too_short(size: int) -> None:
+    refusal(load(base()[:size]), f"at least .* bytes.* has {size}")
+
+
+@rows(3)
+def test_another_identifier_is_named() -> None:
+    refusal(load(base().replace(b"TFL3", b"TFL2", 1)), "identifier 'TFL2', should be 'TFL3'")
+
+
+@rows(4)
+def test_a_file_cut_in_half_is_refused_with_the_offset() -> None:
+    data = base()
+    refusal(load(data[: len(data) // 2]), r"leads outside the file, to \d+, at byte \d+|does not fit .* at byte")
+
+
+@rows(4, "class 17")
+def test_a_file_cut_anywhere_is_refused() -> None:
+    data = base()
+    for size in range(8, len(data)):
+        try:
+            run(data[:size])
+        except ModelError as error:
+            assert "byte" in str(error) or "out of range" in str(error) or "truncated" in str(error)  # noqa: PT017
+        else:
+            assert data[size:].count(0) == len(data) - size  # nothing but padding is missing
+
+
+@rows(5)
+@pytest.mark.parametrize("offset", [0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFC])
+def test_a_root_offset_outside_the_file_is_refused(offset: int) -> None:
+    refusal(load(struct.pack("<I", offset) + base()[4:]), f"root offset leads outside the file, to {offset}")
+
+
+LOOKALIKES = {
+    "pb": (b"\x08\x01\x12\x04abcdefgh", "SavedModel protobuf"),
+    "zip": (b"PK\x03\x04aaaabbbb", "zip archive"),
+    "html": (b"<!DOCTYPE html><html></html>", "HTML page"),
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid", "Git LFS pointer"),
+    "h5": (b"\x89HDF\r\n\x1a\n12345678", "HDF5"),
+    "gzip": (b"\x1f\x8b\x08\x00aaaabbbb", "gzip"),
+    "onnx": (b"\x08\x07\x12\x07pytorch\x1a", "ONNX"),
+    "text": (b"hello, this is not a model", "another kind of file"),
+}
+
+
+@rows(6)
+@pytest.mark.parametrize("kind", LOOKALIKES)
+def test_a_file_of_another_kind_is_called_what_it_is(kind: str) -> None:
+    data, words = LOOKALIKES[kind]
+    refusal(load(data), words)
+
+
+@rows(27)
+def test_a_buffer_behind_the_file_is_refused(tmp_path: Path) -> None:
+    model = Model.from_bytes(one_op_model("ADD", [Spec("float32", [999]), np.ones(999, np.float32)], [Spec("float32", [999])]))
+    data = model.to_bytes("outside")
+    refusal(load(data[:-2000]), r"buffer \d specified an out of range offset.* 3996 bytes at \d+")
+
+
+@rows("class 17")
+def test_values_that_are_not_aligned_are_refused() -> None:
+    data = bytearray(base())
+    at = struct.unpack_from("<I", data)[0]
+    struct.pack_into("<I", data, 0, at + 2)
+    refusal(load(bytes(data)), "not aligned|no vtable|does not fit")
+
+
+def tensors_that_share_a_name(count: int, name: bytes) -> bytes:
+    """The base model with another vector of tensors behind it: `count` offsets that all lead to one table with that name."""
+    data = bytearray(base())
+
+    def follow(position: int) -> int:
+        return position + int(struct.unpack_from("<I", data, position)[0])
+
+    def field(table: int, number: int) -> int:
+        vtable = table - int(struct.unpack_from("<i", data, table)[0])
+        return table + int(struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0])
+
+    subgraph = follow(follow(field(follow(0), 2)) + 4)
+    data.extend(bytes(-len(data) % 4))
+    vector = len(data)
+    table = vector + 4 + 4 * count
+    data.extend(struct.pack("<I", count))
+    data.extend(b"".join(struct.pack("<I", table - (vector + 4 + 4 * i)) for i in range(count)))
+    # The table: where its vtable is, and the offset of the name; then the vtable, whose fourth field is the name; the name.
+    data.extend(struct.pack("<iI", -8, 16) + struct.pack("<HHHHHH", 12, 8, 0, 0, 0, 4))
+    data.extend(struct.pack("<I", len(name)) + name + b"\x00")
+    struct.pack_into("<I", data, field(subgraph, 0), vector - field(subgraph, 0))
+    return bytes(data)
+
+
+@rows(60)
+def test_a_long_name_that_sixty_thousand_tensors_share_is_kept_once() -> None:
+    data = tensors_that_share_a_name(60_000, b"n" * 1_000_000)
+    tensors = main(Model.from_bytes(data).root).tensors
+    assert len(tensors) == 60_000
+    assert len({id(tensor.name) for tensor in tensors}) == 1
+    assert tensors[0].name == "n" * 1_000_000
+
+
+@rows(60)
+@pytest.mark.parametrize(
+    "name", ["nul\x00inside", "half \udcff a character", "two\nlines", "n" * 1_000_000], ids=["nul", "utf-8", "line", "1 MB"]
+)
+def test_strange_names_run_and_fit_into_messages(name: str) -> None:
+    def change(root: tables.Model) -> None:
+        main(root).name = name
+        for tensor in main(root).tensors:
+            tensor.name = name
+
+    def broken(root: tables.Model) -> None:
+        change(root)
+        main(root).outputs = np.array([77], np.int32)
+
+    def unfit(root: tables.Model) -> None:
+        change(root)
+        main(root).tensors[0].shape = np.array([3], np.int32)
+
+    [answer] = run(edited(base(), change))
+    assert answer.tolist() == [1, 1]
+    refusal(load(edited(base(), broken)), r"Subgraph 0 .* output 0 at tensor 77")
+    refusal(lambda: run(edited(base(), unfit)), r"\[3\].*\[2\]")
+
+
+@rows(55)
+def test_a_file_that_is_deleted_or_replaced_while_open_goes_on(tmp_path: Path) -> None:
+    path, other = tmp_path / "m.tflite", tmp_path / "other.tflite"
+    path.write_bytes(base())
+    interpreter = Interpreter(str(path))
+    other.write_bytes(b"another file")
+    os.replace(other, path)
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    path.unlink()
+    interpreter.invoke()
+    assert interpreter.get_tensor(2).tolist() == [1, 1]
+
+
+@rows(55)
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody cut a file that is mapped")
+def test_a_file_that_is_cut_while_open_is_refused_and_does_not_end_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(base())
+    for allocated in (False, True):
+        path.write_bytes(base())
+        interpreter = Interpreter(str(path))
+        if allocated:
+            interpreter.allocate_tensors()
+        os.truncate(path, 16)
+        call = interpreter.invoke if allocated else interpreter.allocate_tensors
+        refusal(call, r"m.tflite' changed while it was in use: it had \d+ bytes and has 16. Open it again")
+
+
+RECORDED = sorted((CORPUS / "bad").glob("*.tflite"))
+
+
+@rows(*range(1, 5), 7, 11, 28, 33, 35, 39, 51, 52)
+@pytest.mark.skipif(not RECORDED, reason="the recorded files lie outside the project and are not here")
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_a_recorded_hostile_file_is_refused(path: Path) -> None:
+    refusal(lambda: run(None, model_path=str(path)), "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not RECORDED, reason="the recorded files lie outside the project and are not here")
+def test_every_recorded_hostile_file_is_refused_in_a_process_of_its_own() -> None:
+    command = [sys.executable, str(CORPUS / "run_bad.py"), str(CORPUS / "bad"), "--timeout", "20"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    [*others, verdict] = done.stdout.strip().splitlines()
+    assert others in ([], [""])
+    count = len(RECORDED)
+    assert verdict == f"{count} refused, 0 other, 0 ran, 0 crash, 0 hang, 0 memory of {count}"
