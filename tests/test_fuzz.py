@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
 from fuzz.bytewise import damage
 from fuzz.campaign import Campaign
 from fuzz.choices import SeededChoices
@@ -17,6 +16,7 @@ from fuzz.corpus import load_seeds
 from fuzz.mutate import mutated
 from fuzz.run_model import run_model
 from fuzz.worker import model_of, outcome_of
+
 from oplet import BuiltinOperator, Model
 from oplet_builtin_ops import VERSIONS
 

@@ -113,6 +113,8 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
 
 
 def bind(context: Context, node: Node) -> Thunk:
+    if not node.outputs[0].size:
+        return run_calls([])
     plan, layer = node.prepared
     if isinstance(layer, QuantizedLayer):
         return layer.thunk(lambda: _quantized_calls(node, plan, layer))

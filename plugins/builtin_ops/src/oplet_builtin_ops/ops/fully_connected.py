@@ -104,6 +104,8 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
 
 
 def bind(context: Context, node: Node) -> Thunk:
+    if not node.outputs[0].size:
+        return run_calls([])
     return _bind_float(node, node.prepared) if isinstance(node.prepared, Products) else node.prepared.thunk()
 
 

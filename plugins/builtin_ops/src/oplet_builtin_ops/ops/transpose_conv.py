@@ -140,6 +140,8 @@ def bind(context: Context, node: Node) -> Thunk:
     weights, bias = node.inputs[1], node.optional_input(3)
     if scatter is None:
         return lambda: _run_sized(context, node, layer)
+    if not node.outputs[0].size:
+        return run_calls([])
     scratch = _Scratch(*(tensor and tensor.data for tensor in tensors))
 
     def calls() -> list[Call]:
