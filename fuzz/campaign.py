@@ -96,7 +96,7 @@ class Campaign:
                     raise RuntimeError(f"The worker does not start:\n{words}")
                 kind = "hang" if hung else "crash"
                 place = next((line.strip() for line in words.splitlines() if "/oplet" in line), "?")
-                self.find(number, kind, "?", f"exit {process.returncode}", place[-120:], words[:300])
+                self.find(number, kind, "?", f"exit {process.returncode}", place[-120:], words[:200] + words[-600:])
                 self.next = number + 1
         self.save()
 

@@ -550,7 +550,7 @@ def _calls(choices: Choices, root: tables.Model) -> None:
     """Other subgraphs for control flow to call."""
     subgraphs = root.subgraphs or []
     found = [
-        (options, field.name)
+        (options, field)
         for subgraph in subgraphs
         for operator in subgraph.operators or []
         for options in (operator.builtin_options, operator.builtin_options_2)
@@ -559,8 +559,9 @@ def _calls(choices: Choices, root: tables.Model) -> None:
         if "subgraph" in field.name
     ]
     if found:
-        options, name = choices.choice(found)
-        setattr(options, name, _index(choices, len(subgraphs)))
+        options, field = choices.choice(found)
+        index = _index(choices, len(subgraphs))
+        setattr(options, field.name, index if field.kind == "scalar" else np.full(1 + choices.below(3), index, field.dtype))
     elif len(subgraphs) == 1:
         root.subgraphs = [*subgraphs, decode(tables.SubGraph, memoryview(encode(subgraphs[0])))]
         _other_op(choices, root)
