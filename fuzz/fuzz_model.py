@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-import atheris  # type: ignore[import-not-found, unused-ignore]
+import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 with atheris.instrument_imports(include=["oplet", "oplet_builtin_ops"]):
     from fuzz.choices import FuzzedChoices

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-import atheris  # type: ignore[import-not-found, unused-ignore]
+import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 with atheris.instrument_imports(include=["oplet"]):
     from oplet.errors import ModelError
