@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -125,3 +126,32 @@ def main(root: tables.Model) -> Any:
 def i32(*values: int) -> NDArray[np.int32]:
     """A vector of indices."""
     return np.array(values, np.int32)
+
+
+def sharing_tensors(count: int, number: int, value: bytes) -> bytes:
+    """The base model with another vector of tensors: `count` offsets that all lead to one table, which has one field.
+
+    Args:
+        number: the field, below 4.
+        value: what its offset leads to.
+    """
+    data = bytearray(base())
+
+    def follow(position: int) -> int:
+        return position + int(struct.unpack_from("<I", data, position)[0])
+
+    def field(table: int, id: int) -> int:
+        vtable = table - int(struct.unpack_from("<i", data, table)[0])
+        return table + int(struct.unpack_from("<H", data, vtable + 4 + 2 * id)[0])
+
+    subgraph = follow(follow(field(follow(0), 2)) + 4)
+    data.extend(bytes(-len(data) % 4))
+    vector = len(data)
+    table = vector + 4 + 4 * count
+    data.extend(struct.pack("<I", count))
+    data.extend(b"".join(struct.pack("<I", table - (vector + 4 + 4 * i)) for i in range(count)))
+    # The table: where its vtable is, and the offset of the value; then the vtable; then the value.
+    data.extend(struct.pack("<iI", -8, 16) + struct.pack("<HHHHHH", 12, 8, *(4 if i == number else 0 for i in range(4))))
+    data.extend(value)
+    struct.pack_into("<I", data, field(subgraph, 0), vector - field(subgraph, 0))
+    return bytes(data)

@@ -17,7 +17,7 @@ from oplet.errors import ModelError
 from oplet.schema import tables
 from oplet.testing.one_op import Spec, one_op_model
 
-from .harness import base, edited, main, refusal, rows, run
+from .harness import base, edited, main, refusal, rows, run, sharing_tensors
 
 CORPUS = Path(__file__).parents[3] / "shared" / "conformance"
 
@@ -103,33 +103,9 @@ def test_values_that_are_not_aligned_are_refused() -> None:
     refusal(load(bytes(data)), "not aligned|no vtable|does not fit")
 
 
-def tensors_that_share_a_name(count: int, name: bytes) -> bytes:
-    """The base model with another vector of tensors behind it: `count` offsets that all lead to one table with that name."""
-    data = bytearray(base())
-
-    def follow(position: int) -> int:
-        return position + int(struct.unpack_from("<I", data, position)[0])
-
-    def field(table: int, number: int) -> int:
-        vtable = table - int(struct.unpack_from("<i", data, table)[0])
-        return table + int(struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0])
-
-    subgraph = follow(follow(field(follow(0), 2)) + 4)
-    data.extend(bytes(-len(data) % 4))
-    vector = len(data)
-    table = vector + 4 + 4 * count
-    data.extend(struct.pack("<I", count))
-    data.extend(b"".join(struct.pack("<I", table - (vector + 4 + 4 * i)) for i in range(count)))
-    # The table: where its vtable is, and the offset of the name; then the vtable, whose fourth field is the name; the name.
-    data.extend(struct.pack("<iI", -8, 16) + struct.pack("<HHHHHH", 12, 8, 0, 0, 0, 4))
-    data.extend(struct.pack("<I", len(name)) + name + b"\x00")
-    struct.pack_into("<I", data, field(subgraph, 0), vector - field(subgraph, 0))
-    return bytes(data)
-
-
 @rows(60)
 def test_a_long_name_that_sixty_thousand_tensors_share_is_kept_once() -> None:
-    data = tensors_that_share_a_name(60_000, b"n" * 1_000_000)
+    data = sharing_tensors(60_000, 3, struct.pack("<I", 1_000_000) + b"n" * 1_000_000 + b"\x00")
     tensors = main(Model.from_bytes(data).root).tensors
     assert len(tensors) == 60_000
     assert len({id(tensor.name) for tensor in tensors}) == 1

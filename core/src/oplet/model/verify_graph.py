@@ -138,7 +138,7 @@ class _Graph:
 
 
 def _indices(vector: object) -> list[int]:
-    return [] if vector is None else vector.tolist()  # type: ignore[attr-defined, no-any-return]
+    return [] if vector is None else vector.tolist()  # type: ignore[attr-defined]
 
 
 def _path(start: int, first: int, reads_from: Callable[[int], Sequence[int]]) -> list[int] | None:

@@ -105,11 +105,11 @@ def _verify_level(level: DimensionMetadata, depth: int, parents: int, extent: in
     return len(indices)
 
 
-def _values(vector: Table | None) -> NDArray[np.integer]:  # type: ignore[type-arg]
+def _values(vector: Table | None) -> NDArray[np.integer]:
     values = getattr(vector, "values", None)
     return np.zeros(0, np.int32) if values is None else values
 
 
-def _short(values: NDArray[np.integer]) -> str:  # type: ignore[type-arg]
+def _short(values: NDArray[np.integer]) -> str:
     shown = ", ".join(str(value) for value in values[:_SHOWN].tolist())
     return f"[{shown}{', ...' if values.size > _SHOWN else ''}]"

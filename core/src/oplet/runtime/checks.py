@@ -63,6 +63,7 @@ def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tenso
         raise PluginError("The kernel changes the list of its node's tensors; they are the graph's")
     for tensor in (*outputs, *node.temporaries):
         if not isinstance(tensor, Tensor):
+            node.temporaries = []
             raise PluginError(f"The kernel has {tensor!r} among its temporaries, which is no tensor")
         tensor.shape = checked_shape(tensor, tensor.shape)
 

@@ -1,0 +1,35 @@
+"""A watchdog: a test that hangs fails, and says where."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+#: Seconds; many times what any of these tests takes.
+PATIENCE = 60
+
+
+class Hang(BaseException):
+    """Nothing may catch it."""
+
+
+@pytest.fixture(autouse=True)
+def watchdog(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Interrupt a test that does not end."""
+    if not hasattr(signal, "SIGALRM") or request.node.get_closest_marker("slow"):
+        yield
+        return
+
+    def bark(number: int, frame: FrameType | None) -> None:
+        raise Hang(f"{request.node.name} took more than {PATIENCE} s")
+
+    before = signal.signal(signal.SIGALRM, bark)
+    signal.alarm(PATIENCE)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
