@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
     from oplet.ops.callee import Callee
+    from oplet.ops.checkpoint import checkpoint
     from oplet.ops.context import Context, Node, ensure, ensure_eq, ensure_type
     from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
     from oplet.ops.limited import TypeLimit, limited
@@ -93,6 +94,7 @@ _HOMES = {
     "TensorType": "oplet.schema.enums",
     "ThreadedAsyncKernel": "oplet.ops.threaded_async_kernel",
     "TypeLimit": "oplet.ops.limited",
+    "checkpoint": "oplet.ops.checkpoint",
     "ensure": "oplet.ops.context",
     "ensure_eq": "oplet.ops.context",
     "ensure_type": "oplet.ops.context",
@@ -147,6 +149,7 @@ __all__ = [
     "ThreadedAsyncKernel",
     "TypeLimit",
     "__version__",
+    "checkpoint",
     "ensure",
     "ensure_eq",
     "ensure_type",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oplet.errors import CancelledError, DeadlineError, LimitError
+from oplet.ops.checkpoint import Check, swap_check
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -29,7 +30,8 @@ class Limits:
         max_call_depth: subgraphs that may call one another in a row; Python's own stack bears about 150.
         max_while_iterations: rounds of one loop.
         max_subgraph_calls: calls of subgraphs in one invoke: they may call one another 2 to the power of their number times.
-        max_seconds: time for one `allocate_tensors` or one `invoke`, looked at between nodes: one that runs is not interrupted.
+        max_seconds: time for one `allocate_tensors` or one `invoke`, looked at between nodes,
+            and by kernels in long loops (`oplet.checkpoint`): a single call of numpy is not interrupted.
 
     Raises:
         LimitError: a limit is not positive.
@@ -77,12 +79,19 @@ class Watch:
         self._seconds = limits.max_seconds
         self._end = float("inf")
         self._model = model
+        self._outer: Check | None = None
 
     def begin(self) -> None:
         """A run begins: what was asked before concerned others, and the clock starts."""
         self.reasons.clear()
         if self._seconds is not None:
             self._end = time.monotonic() + self._seconds
+        self._outer = swap_check(self.check)
+
+    def end(self) -> None:
+        """The run is over: kernels' checkpoints are those of the run around it again, if it was made by a kernel."""
+        swap_check(self._outer)
+        self._outer = None
 
     def stop(self) -> None:
         """End the run before its next node. Any thread may call it."""

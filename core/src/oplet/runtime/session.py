@@ -121,3 +121,5 @@ class Session:
     def leave(self) -> None:
         """Note that the subgraph entered last is done."""
         self._active.pop()
+        if not self._active:
+            self.watch.end()

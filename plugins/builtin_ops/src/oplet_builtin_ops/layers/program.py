@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oplet import checkpoint
 
 __all__ = ["Call", "convert", "repeated", "repeats", "run_calls"]
 
@@ -17,6 +20,9 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 #: Short operands make short inner loops; rows are joined until they are about this long.
 _JOINED = 1024
 
+#: Calls between two looks at the clock, in programs that are longer than that.
+_UNWATCHED = 64
+
 
 def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
     """The thunk that makes the calls in order."""
@@ -24,12 +30,21 @@ def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
     if len(program) == 1:
         ((only, operands),) = program
         return lambda: only(*operands)
+    if len(program) > _UNWATCHED:
+        return partial(_run_long, [program[i : i + _UNWATCHED] for i in range(0, len(program), _UNWATCHED)])
 
     def run() -> None:
         for function, arguments in program:
             function(*arguments)
 
     return run
+
+
+def _run_long(parts: list[tuple[Call, ...]]) -> None:
+    for part in parts:
+        checkpoint()
+        for function, arguments in part:
+            function(*arguments)
 
 
 def convert(target: Array, values: Array) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.options import SkipGramOptions
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
@@ -32,6 +32,7 @@ def bind(context: Context, node: Node) -> Thunk:
         grams = []
         if 0 < size <= len(words):
             for chosen in _choices(len(words), size, options.max_skip_size):
+                checkpoint()
                 if options.include_all_ngrams or len(chosen) == size:
                     grams.append(b" ".join([words[position] for position in chosen]))
         context.resize_tensor(output, (len(grams),))

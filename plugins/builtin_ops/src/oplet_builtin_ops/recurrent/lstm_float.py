@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Tensor
+from oplet import Context, Node, Tensor, checkpoint
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import apply_activation, clip
 from oplet_builtin_ops.layers.program import Call
@@ -106,6 +106,7 @@ class FloatLstm:
                 function(*arguments)
             with np.errstate(over="ignore"):
                 for seen, given in zip(inputs, outputs):
+                    checkpoint()
                     for function, arguments in recurrent:
                         function(*arguments)
                     np.add(gates, seen, gates)

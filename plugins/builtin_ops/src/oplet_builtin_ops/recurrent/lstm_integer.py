@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, ensure
+from oplet import Context, Node, Tensor, checkpoint, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, quantize_multiplier
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST, logistic_table, tanh_table
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
@@ -135,6 +135,7 @@ class IntegerLstm:
             hidden[...] = hidden_tensor
             state[...] = state_tensor
             for seen, given in zip(seen_steps, given_steps):
+                checkpoint()
                 for function, arguments in again:
                     function(*arguments)
                 np.add(gates, seen, gates)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import apply_activation
 from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant
@@ -118,6 +118,7 @@ class RnnCell:
                 function(*arguments)
             for _ in range(passes):
                 for seen, given in zip(inputs, outputs):
+                    checkpoint()
                     for function, arguments in recurrent:
                         function(*arguments)
                     np.add(following, seen, state)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet import checkpoint
+
 from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["fast_suppression", "regular_suppression", "suppress"]
@@ -31,6 +33,7 @@ def suppress(corners: Array, scores: Array, threshold: float, overlap: float, mo
     active = np.ones(len(candidates), np.bool_)
     kept: list[int] = []
     for position in range(len(candidates)):
+        checkpoint()
         if len(kept) >= most:
             break
         if not active[position]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet import Context, Node, TensorType, checkpoint, ensure, ensure_type
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, read_int
 
@@ -119,6 +119,7 @@ def _choose(boxes: _Boxes, scores: Floats, limit: int, most_overlap: float) -> l
     suppressed = np.zeros(len(scores), np.bool_)
     found: list[Found] = []
     while len(found) < limit and queue:
+        checkpoint()
         entry = queue.pop()
         if not suppressed[entry[1]]:
             found.append(entry)
@@ -138,6 +139,7 @@ def _choose_softly(
     factors: list[Floats] = []
     scale = np.float32(-0.5 / sigma)
     while len(found) < limit and queue:
+        checkpoint()
         before, box, begin = queue.pop()
         score, dropped = before, False
         for other in range(len(found) - 1, begin - 1, -1):
