@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, checkpoint
+from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, TensorType, checkpoint
 from oplet.errors import CancelledError, DeadlineError
+from oplet.schema.options import SkipGramOptions
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
 
@@ -67,19 +68,11 @@ def test_a_run_inside_a_kernel_leaves_the_clock_of_the_run_around_it() -> None:
 
 
 def test_skip_grams_without_number_end_in_time() -> None:
-    from oplet.schema.options import SkipGramOptions
-
     words = np.array([b" ".join([b"w"] * 80)], object)
     options = SkipGramOptions(ngram_size=40, max_skip_size=1000, include_all_ngrams=False)
-    model = one_op_model("SKIP_GRAM", [Spec(words_type(), [1])], [Spec(words_type(), [0])], options)
+    model = one_op_model("SKIP_GRAM", [Spec(TensorType.STRING, [1])], [Spec(TensorType.STRING, [0])], options)
     runner = Interpreter(model_content=model, limits=Limits(max_seconds=0.1))
     runner.allocate_tensors()
     runner.set_tensor(0, words)
     with pytest.raises(DeadlineError):
         runner.invoke()
-
-
-def words_type() -> object:
-    from oplet import TensorType
-
-    return TensorType.STRING

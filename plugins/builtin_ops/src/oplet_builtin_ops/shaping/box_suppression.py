@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import checkpoint
-
 from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["fast_suppression", "regular_suppression", "suppress"]
