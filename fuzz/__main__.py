@@ -2,6 +2,7 @@
 
 python -m fuzz run --count 1000000 --state STATE.json [--seeds FOLDER] [--first N]
 python -m fuzz show NUMBER [--seeds FOLDER] [--save FILE.tflite]
+python -m fuzz report STATE.json ...
 python -m fuzz seeds FOLDER
 """
 
@@ -11,7 +12,9 @@ import argparse
 import json
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from fuzz.campaign import Campaign
 from fuzz.choices import SeededChoices
@@ -31,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     show = commands.add_parser("show", help="run one model in this process")
     show.add_argument("number", type=int)
     show.add_argument("--save", type=Path, help="write the model to this file")
+    report = commands.add_parser("report", help="add up the counts of campaigns, as a table")
+    report.add_argument("states", type=Path, nargs="+")
     seeds = commands.add_parser("seeds", help="write the seed models")
     seeds.add_argument("folder", type=Path)
     for command in (run, show):
@@ -40,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(chosen)
     if chosen.command == "show":
         return _show(chosen)
+    if chosen.command == "report":
+        print(report_of([json.loads(path.read_text()) for path in chosen.states]))
+        return 0
     chosen.folder.mkdir(parents=True, exist_ok=True)
     for name, data in load_seeds():
         (chosen.folder / f"{name}.tflite").write_bytes(data)
@@ -60,6 +68,31 @@ def _run(chosen: argparse.Namespace) -> int:
     for key, found in campaign.findings.items():
         print(f"{found['count']:9}  {key}: {json.dumps(found['examples'][0])}")
     return 0 if campaign.clean else 1
+
+
+def report_of(states: list[dict[str, Any]]) -> str:
+    """The counts of campaigns together, as a table in Markdown."""
+    counts: Counter[str] = Counter()
+    for state in states:
+        counts.update(state["counts"])
+    total, seconds = sum(counts.values()), sum(state["seconds"] for state in states)
+    found = {words: sum(n for key, n in counts.items() if key.split()[0] == kind) for kind, words in _FINDINGS.items()}
+    lines = [f"{total:,} models in {seconds / 60:.0f} minutes of one core.", "", "| what | where | models |", "|---|---|---:|"]
+    lines.append(f"| ran to the end | | {counts['ok read']:,} |")
+    for key, count in counts.most_common():
+        kind, stage, *error = key.split()
+        if kind == "refused":
+            lines.append(f"| refused with `{error[0]}` | {stage} | {count:,} |")
+    return "\n".join([*lines, *(f"| {words} | | {count:,} |" for words, count in found.items())])
+
+
+_FINDINGS = {
+    "crash": "**the process died**",
+    "hang": "**took longer than 10 s**",
+    "escaped": "**an exception outside `oplet.errors`**",
+    "memory": "**grew by more than 300 MB**",
+    "accident": "refused by accident: numpy stumbled where a check should have been",
+}
 
 
 def _show(chosen: argparse.Namespace) -> int:

@@ -105,10 +105,10 @@ class Watch:
             DeadlineError: it took longer than `max_seconds`.
         """
         if self.reasons:
-            raise CancelledError(f"{self.reasons[0]}. {self._model.name} was stopped between two nodes; it can be invoked again.")
+            raise CancelledError(f"{self.reasons[0]}. {self._model.name} was stopped; it can be invoked again.")
         if self.has_deadline and time.monotonic() > self._end:
             raise DeadlineError(
-                f"{self._model.name} took longer than Limits(max_seconds={self._seconds}) allows; it was stopped between two nodes."
+                f"{self._model.name} took longer than Limits(max_seconds={self._seconds}) allows; it was stopped, and can be invoked again."
             )
 
 
