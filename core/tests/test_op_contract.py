@@ -200,7 +200,11 @@ BROKEN = [
     (the_first_values_for_ever, "test_every_run_reads_the_present_values", "with other values"),
     (a_buffer_from_before, "test_no_buffer_of_an_earlier_preparation_is_used", "a buffer that it was given before"),
     (a_division_by_the_number_of_elements, "test_tensors_of_no_elements_are_no_trouble", "no elements it fails"),
-    (another_array_as_output, "test_outputs_are_written_not_replaced", "replaces an output's array: .* in the place of the data of tensor 1"),
+    (
+        another_array_as_output,
+        "test_outputs_are_written_not_replaced",
+        "replaces an output's array: .* in the place of the data of tensor 1",
+    ),
     (a_result_in_the_input, "test_inputs_are_not_written", "changed the input 'input_0'"),
     (a_constant_made_writeable, "test_constants_are_not_written", "writeable"),
     (a_size_shared_by_all_nodes, "test_two_interpreters_know_nothing_of_each_other", "a second interpreter at work"),

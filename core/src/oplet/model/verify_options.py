@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from functools import cache
 
 from oplet.schema import tables
 from oplet.schema.table import Table
 
 __all__ = ["unknown_member"]
+
+_ENUMS: dict[type[Table], dict[str, type[IntEnum]]] = {}
 
 
 def unknown_member(operator: tables.Operator) -> str | None:
@@ -27,6 +28,9 @@ def unknown_member(operator: tables.Operator) -> str | None:
     return None
 
 
-@cache
 def _enums(cls: type[Table]) -> dict[str, type[IntEnum]]:
-    return {field.name: field.enum for field in cls.fields if field.kind == "scalar" and field.enum is not None}
+    known = _ENUMS.get(cls)
+    if known is None:
+        known = {field.name: field.enum for field in cls.fields if field.kind == "scalar" and field.enum is not None}
+        _ENUMS[cls] = known
+    return known

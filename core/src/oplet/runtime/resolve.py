@@ -9,7 +9,6 @@ from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
 from oplet.ops.context import Node
 from oplet.ops.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
-from oplet.versions.runtime_version import first_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,14 +64,21 @@ def _missing_builtin(
         return f"{first} No installed package serves any version of it, and {where} needs it: {advice(op.name)}"
     if version < 1:
         return f"{first} {where[0].upper()}{where[1:]} needs it, and versions begin at 1: the file is damaged, convert the model again."
-    release = first_runtime(op.name, version)
-    known = f", which LiteRT has since {release}" if release else ", which no release of LiteRT is known to have"
     providers = sorted({str(claim.provenance) for claim in resolver.claims(op)})
     return (
         f"{first} An older version of this builtin might be supported. Are you using an old TFLite binary with a newer model? "
-        f"{where[0].upper()}{where[1:]} needs version {version}{known}; {' and '.join(providers)} serves {_ranges(served)}: "
+        f"{where[0].upper()}{where[1:]} needs version {version}{_since(op, version)}; {' and '.join(providers)} serves {_ranges(served)}: "
         "upgrade it, or convert the model for an older runtime."
     )
+
+
+def _since(op: BuiltinOperator, version: int) -> str:
+    try:
+        from oplet.versions.runtime_version import first_runtime
+    except ImportError:
+        return ""  # a build without the map
+    release = first_runtime(op.name, version)
+    return f", which LiteRT has since {release}" if release else ", which no release of LiteRT is known to have"
 
 
 def _ranges(versions: list[int]) -> str:

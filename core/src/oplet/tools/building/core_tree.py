@@ -22,7 +22,13 @@ FLATBUFFERS = "oplet.vendored.flatbuffers"
 _ROOTS = ("oplet.runtime.interpreter", "oplet.ops.registration", "oplet.ops.resolver", "oplet.plugins.bundle")
 _PROGRAM_ROOTS = ("oplet.tools.app_main", "oplet.tools.app_contents", "oplet.tools.run", "oplet.tools.showing")
 _LEFT_OUT = frozenset(
-    ("oplet.model.writing", "oplet.runtime.async_runner", "oplet.runtime.async_subgraph", "oplet.runtime.delegation")
+    (
+        "oplet.model.writing",
+        "oplet.runtime.async_runner",
+        "oplet.runtime.async_subgraph",
+        "oplet.runtime.delegation",
+        "oplet.versions.runtime_version",
+    )
 )
 
 _HOOKSPECS = '''\

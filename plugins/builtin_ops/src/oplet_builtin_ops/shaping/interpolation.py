@@ -49,7 +49,7 @@ def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_
     """The neighbours by LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale, half = np.float32(steps) / np.float32(spaces), np.float32(0.5)
-    found = Neighbours(*(np.empty(outputs, type) for type in (np.int32, np.int32, np.float32)), 1)
+    found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.float32), 1)
     for part in _parts(outputs):
         index = np.arange(part.start, part.stop, dtype=np.float32)
         real = (index + half) * scale - half if half_pixel_centers else index * scale
@@ -63,7 +63,7 @@ def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixe
     """The neighbours by LiteRT's 10-bit arithmetic, with all fractions cut to lowest terms."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = (_ONE * steps + spaces // 2) // spaces
-    found = Neighbours(*(np.empty(outputs, np.int32) for _ in range(3)), _ONE)
+    found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.int32), _ONE)
     terms = _ONE
     for part in _parts(outputs):
         real = np.arange(part.start, part.stop) * scale + (scale // 2 - _ONE // 2 if half_pixel_centers else 0)
