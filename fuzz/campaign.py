@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ class Campaign:
         self.folder = folder
         self.state = state
         self.seconds = 0.0
+        self._answers = 0  # of the process that runs now, which began with `next`
         self.counts: Counter[str] = Counter()
         self.findings: dict[str, dict[str, Any]] = {}
         if state is not None and state.exists():
@@ -77,16 +79,20 @@ class Campaign:
     def _process(self, page_path: str, page: mmap.mmap) -> None:
         """Run a worker until it has done its share, dies or hangs."""
         stop = min(self.stop, self.next + _LIFE)
+        self._answers = 0
         PROGRESS.pack_into(page, 0, self.next)
         with tempfile.TemporaryFile() as errors:
             arguments = [sys.executable, "-m", "fuzz.worker", page_path, str(self.next), str(stop), "1", self.folder]
             process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=errors, env=_environment())
             try:
                 hung = self._watch(process, page)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(5)
             finally:
                 process.kill()
                 process.wait()
             number = PROGRESS.unpack_from(page)[0]
+            self._answers = 0
             if number == -1:
                 self.next = stop
             else:
@@ -135,9 +141,8 @@ class Campaign:
                     return True
                 if now - saved > 20:
                     saved = now
-                    self.save(at=number)
-                if chunk is None:
-                    time.sleep(0.05)
+                    self.save()
+                time.sleep(0.05)
 
     def _line_rest(self, stream: Any, rest: bytes) -> None:
         for line in (rest + (stream.read() or b"")).split(b"\n"):
@@ -145,6 +150,7 @@ class Campaign:
                 self._line(line.decode())
 
     def _line(self, line: str) -> None:
+        self._answers += 1
         if line.startswith("["):
             number, kind, stage, error, place, message = json.loads(line)
             self.find(number, kind, stage, error, place, message)
@@ -159,14 +165,13 @@ class Campaign:
         if len(found["examples"]) < _KEPT:
             found["examples"].append([number, message])
 
-    def save(self, at: int | None = None) -> None:
+    def save(self) -> None:
         """Write counts and findings to the state's file."""
         if self.state is None:
             return
         content = {
             "first": self.first,
-            "next": self.next,
-            "running": at,
+            "next": self.next + self._answers,
             "stop": self.stop,
             "folder": self.folder,
             "seconds": self.seconds,

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,26 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest
     assert (again.next, sum(again.counts.values())) == (30, 30)
     again.run()
     assert (again.next, sum(again.counts.values()), again.clean) == (40, 40, True)
+
+
+def test_a_campaign_that_is_stopped_counts_no_model_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
+    state = tmp_path / "state.json"
+    campaign = Campaign(400, state=state)
+    answers = iter(range(100))
+
+    def stop(line: str, note: Callable[[str], None] = campaign._line) -> None:
+        note(line)
+        if next(answers) == 40:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaign, "_line", stop)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.run()
+    again = Campaign(400, state=state)
+    assert again.next == sum(again.counts.values()) == 41
+    again.run()
+    assert sum(again.counts.values()) == 400
 
 
 @pytest.mark.slow
