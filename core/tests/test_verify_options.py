@@ -13,6 +13,7 @@ from oplet.schema.encode import encode
 from oplet.schema.enums import Padding, TensorType
 from oplet.schema.options import AddOptions, CastOptions, Conv2DOptions
 from oplet.testing import one_op_model
+from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
 
@@ -48,3 +49,11 @@ def test_a_shape_of_zeros_and_more_than_any_memory_holds_is_refused() -> None:
         tensor.shape = shape
     with pytest.raises(ModelError, match=r"number of elements overflowed.*\[0, 2147483647,"):
         Interpreter(model_content=encode(root))
+
+
+def test_an_empty_tensor_that_a_later_node_writes_is_out_of_order() -> None:
+    x, empty = Spec("float32", [2]), Spec("float32", [0, 2])
+    nodes = [Op("NEG", "a", "y"), Op("ABS", "x", "a")]
+    model = graph_model(Graph({"x": x, "a": empty, "y": x}, "x", "y", nodes))
+    with pytest.raises(ModelError, match=r"Node 0 .NEG. .* reads tensor 1 .* which node 1 writes only later"):
+        Interpreter(model_content=model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
@@ -38,6 +39,11 @@ class _Graph:
         self.inputs = set(_indices(subgraph.inputs))
         self.outputs = _indices(subgraph.outputs)
         self.writers: dict[int, int] = {}  # by tensor the node that writes it
+
+    @cached_property
+    def written(self) -> set[int]:
+        """What any node writes."""
+        return {index for operator in self.operators for index in _indices(operator.outputs)}
 
     def verify(self) -> None:
         for number, operator in enumerate(self.operators):
@@ -97,7 +103,9 @@ class _Graph:
         tensor = self.tensors[index]
         if tensor.is_variable or self.model.tensor_bytes(tensor) is not None:
             return True
-        return tensor.shape is not None and not tensor.shape.all()  # nothing to read
+        if tensor.shape is None or tensor.shape.all():
+            return False
+        return index not in self.written  # an empty constant: nothing to read
 
     def never_written(self, number: int, index: int) -> ModelError:
         """Why a node has nothing to read: a cycle, the wrong order, or nobody at all."""
