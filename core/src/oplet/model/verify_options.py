@@ -16,12 +16,13 @@ def unknown_member(operator: tables.Operator) -> str | None:
     for options in (operator.builtin_options, operator.builtin_options_2):
         if options is None:
             continue
-        enums = _enums(type(options))
+        cls: Any = type(options)
+        enums = _enums(cls)
         for name, value in options.__dict__.items():
             if type(value) is int and name in enums:  # members decode to members
                 known = enums[name]
                 return (
-                    f"has {type(options).__name__} with {name} {value}, which is not one of {known.__name__}; this schema knows "
+                    f"has {cls.__name__} with {name} {value}, which is not one of {known.__name__}; this schema knows "
                     f"{', '.join(f'{int(member)} ({member.name})' for member in known)}."
                 )
     return None
