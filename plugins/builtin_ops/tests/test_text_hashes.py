@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oplet import Interpreter, TensorType
 from oplet.errors import PrepareError
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions, SkipGramOptions
@@ -72,3 +73,10 @@ def test_skip_grams_agree_with_litert(litert, size, skipped, everything):
     for sentence in SENTENCES:
         feed = np.array([sentence], object)
         assert run_op(model, feed)[0].tolist() == litert(model, feed)[0].tolist(), sentence
+
+
+def test_strings_are_not_projected():
+    inputs = [np.ones((2, 2), np.float32), Spec(TensorType.STRING, [3])]
+    model = one_op_model("LSH_PROJECTION", inputs, [Spec("int32", [2])], LSHProjectionOptions(type=1))
+    with pytest.raises(PrepareError, match="STRING.* must hold numbers"):
+        Interpreter(model_content=model).allocate_tensors()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions
 from oplet_builtin_ops.arithmetic.farmhash import fingerprint64
@@ -26,6 +26,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(bits <= 32, f"the seeds {seeds} ask for hashes of {bits} bits; 32 is the most.")
     ensure(items.type in _TYPES, f"{items} has no fixed size in bytes.")
     ensure(items.ndim >= 1 and items.shape[0] >= 1, f"there must be at least one item in {items}.")
+    ensure(not items.dtype.hasobject, f"{items} must hold numbers, whose bytes are hashed.")
     if weights is not None:
         ensure_type(weights, TensorType.FLOAT32)
         ensure(weights.shape == items.shape[:1], f"the weights {weights} must be one for each item of {items}.")
@@ -51,6 +52,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 def _sign(seed: bytes, keys: list[bytes], factors: list[float]) -> bool:
     score = 0.0
+    checkpoint()
     for key, factor in zip(keys, factors):
         hashed = fingerprint64(seed + key)
         score += factor * float(hashed - (hashed >> 63 << 64))
