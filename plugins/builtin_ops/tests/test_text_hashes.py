@@ -75,8 +75,8 @@ def test_skip_grams_agree_with_litert(litert, size, skipped, everything):
         assert run_op(model, feed)[0].tolist() == litert(model, feed)[0].tolist(), sentence
 
 
-def test_strings_are_not_projected():
-    inputs = [np.ones((2, 2), np.float32), Spec(TensorType.STRING, [3])]
+def test_variants_are_not_projected():
+    inputs = [np.ones((2, 2), np.float32), Spec(TensorType.VARIANT, [3])]
     model = one_op_model("LSH_PROJECTION", inputs, [Spec("int32", [2])], LSHProjectionOptions(type=1))
-    with pytest.raises(PrepareError, match="STRING.* must hold numbers"):
+    with pytest.raises(PrepareError, match="VARIANT.* must hold numbers"):
         Interpreter(model_content=model).allocate_tensors()
