@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from oplet.schema import tables
+from oplet.schema.table import Table
 
 __all__ = ["unknown_member"]
 
