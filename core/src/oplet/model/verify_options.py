@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 from oplet.schema import tables
 from oplet.schema.table import Table
