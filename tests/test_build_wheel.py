@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from oplet import PluginManager
-from oplet.errors import OpNotFoundError
+from oplet import Interpreter, MutableOpResolver, PluginManager, TensorType
+from oplet.errors import OpletError, OpNotFoundError
 from oplet.ops.context import EnsureError
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
@@ -26,6 +26,7 @@ from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
 from oplet.tools.building.relocating import relocated
 from oplet.tools.building.shaking import shaken
+from oplet.tools.selection.needs import Use
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ROOT.parent / "shared" / "conformance" / "real"
@@ -50,9 +51,9 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     assert "invented" not in sys.modules
 
 
-def kept(package: Package, *roots: str, types: set[str] | None = None) -> dict[str, str]:
+def kept(package: Package, *roots: str, uses: list[Use] | None = None) -> dict[str, str]:
     """The source of each module that is kept for the roots, by its name below the package."""
-    closure = Closure([package], types=types)
+    closure = Closure([package], uses=uses)
     for root in roots:
         module, _, attribute = root.partition(":")
         closure.require(f"invented.{module}".rstrip("."), attribute)
@@ -240,27 +241,86 @@ def test_data_files_are_kept_by_name_and_refused_otherwise(write: Write) -> None
         Closure([find_package("invented")]).require("invented.root", "g")
 
 
-def test_type_modules_go_with_their_types(write: Write) -> None:
-    text = """
-        from oplet import TensorType, ensure
-        TYPE_MODULES = {"invented.small": ((TensorType.INT8, TensorType.INT4), (TensorType.FLOAT32,))}
+INT8 = Use((TensorType.INT8, TensorType.INT4, None), False)
+FLOAT = Use((TensorType.FLOAT32, TensorType.FLOAT32), False)
+SPARSE = Use((TensorType.INT4, TensorType.FLOAT32), True)
+
+
+@pytest.mark.parametrize(
+    ("variant", "uses", "stays"),
+    [
+        ('{"inputs": ((TensorType.INT8, TensorType.INT4),)}', None, True),
+        ('{"inputs": ((TensorType.INT8, TensorType.INT4),)}', [INT8], True),
+        ('{"inputs": ((TensorType.INT8, TensorType.INT4),)}', [FLOAT], False),
+        ('{"inputs": ((TensorType.INT8,), (TensorType.INT8,))}', [INT8], False),
+        ('{"inputs": ((TensorType.INT8,), (TensorType.INT4,))}', [FLOAT, INT8], True),
+        ('{"inputs": ((TensorType.FLOAT32,), (TensorType.INT4,))}', [FLOAT, INT8], False),
+        ('{"inputs": ((TensorType.INT8,), (TensorType.INT4,), (TensorType.INT8,))}', [INT8], False),
+        ('{"sparse": True}', [INT8, FLOAT], False),
+        ('{"sparse": True}', [INT8, SPARSE], True),
+        ('{"sparse": True, "inputs": ((TensorType.INT4,),)}', [SPARSE], True),
+        ('{"sparse": True, "inputs": ((TensorType.INT8,),)}', [SPARSE, INT8], False),
+    ],
+)
+def test_variants_that_no_node_uses_go(write: Write, variant: str, uses: list[Use] | None, stays: bool) -> None:
+    text = f"""
+        from oplet import TensorType
+        VARIANTS = {{"invented.small": {variant}}}
         def f(x):
-            ensure(x in (True, False), "what is it?")
             if x:
                 from invented.small import g
                 return g()
+            return 3
     """
-    package = write({"root.py": text, "small.py": "def g(): pass"})
-    assert "small" in kept(package, "root:f")
-    assert "small" in kept(package, "root:f", types={"INT8", "FLOAT32"})
-    assert "small" not in kept(package, "root:f", types={"FLOAT32"})
-    without = kept(package, "root:f", types={"INT8"})
-    assert "small" not in without
-    scope: dict[str, Callable[[bool], None]] = {}
-    exec(without["root"], scope)
-    scope["f"](False)
-    with pytest.raises(EnsureError, match="made for other types of tensors"):
-        scope["f"](True)
+    found = kept(write({"root.py": text, "small.py": "def g(): return 4"}), "root:f", uses=uses)
+    assert ("small" in found) is stays
+    if not stays:
+        scope: dict[str, Callable[[bool], int]] = {}
+        exec(found["root"], scope)
+        assert scope["f"](False) == 3
+        with pytest.raises(EnsureError, match="build it again with this model"):
+            scope["f"](True)
+
+
+@pytest.mark.parametrize("variant", ["{}", "{'input': ()}", "{'inputs': ()}", "{'inputs': (INT8,)}", "{'inputs': ((*TYPES,),)}"])
+def test_variants_that_cannot_be_read_are_refused(write: Write, variant: str) -> None:
+    package = write({"root.py": f"VARIANTS = {{'invented.small': {variant}}}\ndef f(): pass"})
+    with pytest.raises(BuildError, match=r"VARIANTS of invented\.root must be written out"):
+        kept(package, "root:f")
+
+
+def test_a_kernel_that_others_use_is_noticed(write: Write) -> None:
+    package = write({"a.py": "from .b import g\ndef f(): return g()", "b.py": "def g(): return h()\ndef h(): pass"})
+    for root, shared in (("a", {"invented.b"}), ("b", set())):
+        closure = Closure([package])
+        closure.require(f"invented.{root}", "f" if root == "a" else "g")
+        assert closure.shared == shared
+
+
+def float_and_int8(tmp_path: Path) -> tuple[Path, Path]:
+    """Two models of one fully connected layer."""
+    integer = tmp_path / "int8.tflite"
+    specs = [Spec("int8", [1, 2], 0.5, 0), Spec("int8", [3, 2], 0.5, 0)]
+    integer.write_bytes(one_op_model("FULLY_CONNECTED", specs, [Spec("int8", [1, 3], 0.5, 0)]))
+    return fully_connected(tmp_path), integer
+
+
+def test_a_variant_that_was_left_out_is_refused_with_the_build_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, integer = float_and_int8(tmp_path)
+    for number, models in enumerate(([small], [small, integer])):
+        name = f"variants_{number}"
+        with zipfile.ZipFile(build_wheel(models, name, tmp_path / "dist").path) as archive:
+            archive.extractall(tmp_path / name)
+        monkeypatch.syspath_prepend(str(tmp_path / name))
+        resolver = MutableOpResolver()
+        resolver.add_builtin("FULLY_CONNECTED", f"{name}.ops.fully_connected:REGISTRATION", 1, 12)
+        Interpreter(str(small), op_resolver=resolver, plugins=[]).allocate_tensors()
+        interpreter = Interpreter(str(integer), op_resolver=resolver, plugins=[])
+        if number:
+            interpreter.allocate_tensors()
+        else:
+            with pytest.raises(OpletError, match="variants_0 has only the variants of this op"):
+                interpreter.allocate_tensors()
 
 
 @pytest.mark.parametrize(
@@ -283,6 +343,8 @@ def test_type_modules_go_with_their_types(write: Write) -> None:
 def test_imports_and_texts_follow_the_package(write: Write, before: str, after: str) -> None:
     package = write({"a.py": ""})
     assert relocated(before, {"invented": package}, {"invented": "app._invented"}) == after
+    alone = after.replace("from app import _invented as", "import app as").replace("app._invented", "app")
+    assert relocated(before, {"invented": package}, {"invented": "app"}) == alone
 
 
 def fully_connected(tmp_path: Path, name: str = "model.tflite") -> Path:
@@ -346,15 +408,13 @@ def test_kernels_of_a_small_model_are_small(tmp_path: Path) -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     [whole] = WheelBuilder(str(ROOT / "plugins" / "builtin_ops")).build(directory=str(tmp_path), versions=["standard"])
-    sizes = {}
     for case in ("tflm_hello_world_float", "tflm_hello_world_int8"):
         with zipfile.ZipFile(REAL / "tflm_models.zip") as archive:
             model = Path(archive.extract(f"{case}/model.tflite", tmp_path))
-        for types in (True, False):
-            built = build_wheel([model], "my_app_ops", tmp_path / f"{case}-{types}", types=types)
-            sizes[case, types] = built.path.stat().st_size / Path(whole).stat().st_size
-    assert sizes["tflm_hello_world_float", True] < 0.05
-    assert all(size < 0.08 for size in sizes.values())
+        built = build_wheel([model], "my_app_ops", tmp_path / case)
+        with zipfile.ZipFile(built.path) as archive:
+            licences = sum(i.compress_size for i in archive.infolist() if "/licenses/" in i.filename)
+        assert (built.path.stat().st_size - licences) / Path(whole).stat().st_size < 0.05
 
 
 # What follows makes environments for real.
@@ -519,7 +579,7 @@ def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp
     subprocess.run(command, check=True, env=isolated(), cwd=tmp_path)
     [wheel] = (tmp_path / "dist").glob("*.whl")
     inside = zipfile.ZipFile(wheel)
-    assert "my_times-1.0.dist-info/licenses/licenses/times_op/LICENSE" in inside.namelist()
+    assert "my_times-1.0.dist-info/licenses/times_op/LICENSE" in inside.namelist()
     assert "License-Expression: MIT" in inside.read("my_times-1.0.dist-info/METADATA").decode()
     assert "unused" not in inside.read("my_times/_times_op/scale.py").decode()
     uninstall = [sys.executable, "-m", "pip", "--python", str(user), "uninstall", "--yes", "times_op"]

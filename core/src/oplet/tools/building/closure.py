@@ -6,13 +6,15 @@ Found by reading, not by importing. Where the source does not tell what it needs
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.items import Chain, Import, Item, Module, read_module
 from oplet.tools.building.packages import Package
+from oplet.tools.selection.needs import Use
 
 __all__ = ["Closure", "Reached"]
 
@@ -43,19 +45,30 @@ class Closure:
     Args:
         packages: the packages to cut from; imports of anything else are left to pip.
         shake: leave out statements that nothing needs; otherwise modules are kept whole.
-        types: the names of the tensor types that nodes have, None for any.
+        uses: how the nodes that there are use their ops, None for any way.
+        uses_of: the same of the nodes that a module is the kernel of, by the module's name.
     """
 
-    def __init__(self, packages: Iterable[Package], shake: bool = True, types: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        packages: Iterable[Package],
+        shake: bool = True,
+        uses: Collection[Use] | None = None,
+        uses_of: Mapping[str, Collection[Use] | None] = MappingProxyType({}),
+    ) -> None:
         self.packages = {package.name: package for package in packages}
         self.shake = shake
-        self._types = None if types is None else frozenset(types)
+        self._uses = uses
+        self._uses_of = uses_of
         #: The modules that are needed, by name.
         self.modules: dict[str, Reached] = {}
         #: The files of each package that are needed, by package and path.
         self.data: set[tuple[str, str]] = set()
         #: The top-level modules that are imported from elsewhere.
         self.external: set[str] = set()
+        #: The modules that others use too, besides whoever requires them.
+        self.shared: set[str] = set()
+        self._current = ""
         self._read: dict[str, Module] = {}
         self._impure: dict[str, bool] = {}
 
@@ -167,6 +180,7 @@ class Closure:
         if item in reached.kept:
             return
         reached.kept.add(item)
+        outer, self._current = self._current, reached.module.name
         left_out = set() if item.is_import else self.left_out(reached.module)
         imports = [each for each in item.imports if each.module not in left_out]
         for imported in imports:
@@ -178,12 +192,14 @@ class Closure:
         if not item.is_import:
             self._follow_strings(reached, item)
             self._follow_files(reached, item)
+        self._current = outer
 
     def left_out(self, module: Module) -> set[str]:
-        """The modules that `module` imports in functions and that no node of the types that there are needs."""
-        if self._types is None or module.whole or not self.shake:
+        """The modules that `module` imports in functions and that none of the nodes that there are needs."""
+        uses = self._uses_of.get(module.name, self._uses)
+        if uses is None or module.whole or not self.shake:
             return set()
-        return {name for name, groups in module.by_type.items() if not all(group & self._types for group in groups)}
+        return {name for name, variant in module.variants.items() if not any(map(variant.serves, uses))}
 
     def _use(self, reached: Reached, name: str, chains: set[Chain], imported: Import | None) -> None:
         imports = [] if imported is None else [imported]
@@ -216,6 +232,7 @@ class Closure:
         if not self._exists(name):
             return
         self._reach(name)
+        self._note_use(name)
         reached = self.modules[name]
         module = reached.module
         if not chain or chain[0] == "__dict__":
@@ -237,9 +254,14 @@ class Closure:
         if not self._exists(name):
             return
         self._reach(name)
+        self._note_use(name)
         reached = self.modules[name]
         for item in reached.module.items:
             self._keep(reached, item)
+
+    def _note_use(self, name: str) -> None:
+        if self._current not in ("", name):
+            self.shared.add(name)
 
     def _follow_strings(self, reached: Reached, item: Item) -> None:
         """Keep the modules that texts name: "package.module:NAME", or what is imported by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oplet.plugins.manager import API_VERSION, PluginManager
@@ -15,7 +15,7 @@ from oplet.tools.building.registering import registering_module
 from oplet.tools.building.relocating import relocated
 from oplet.tools.building.shaking import shaken
 from oplet.tools.building.sources import Distribution, Kernel, distribution, kernels, op_packages
-from oplet.tools.selection.needs import OpNeed
+from oplet.tools.selection.needs import OpNeed, Use
 
 __all__ = ["Cut", "cut"]
 
@@ -54,7 +54,7 @@ def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comm
         name: what the new package is called in Python.
         plugins: the plugins that may serve them.
         keep_comments: copy each module that is needed as it is, instead of only those statements that are needed.
-        types: serve only the types of tensors that the needs name, and leave out what only others need.
+        types: serve only the types of tensors that the needs name.
 
     Raises:
         BuildError: the name cannot be used, or a package cannot be cut.
@@ -69,20 +69,18 @@ def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comm
         i.tier == "selection" and i.module.partition(":")[0] == name for i in plugins.plugins()
     ):
         raise BuildError(f"'{name}' cannot be the package's name: a package that is called so is installed.")
-    closure = Closure(
-        [find_package(top) for top in sorted(owners)], shake=not keep_comments, types=_types(needs) if types else None
-    )
-    for kernel in chosen:
-        closure.require(kernel.module, kernel.attribute)
+    closure = _closure([find_package(top) for top in sorted(owners)], chosen, needs, shake=not keep_comments)
     used = sorted({owners[reached.package.name] for reached in closure.modules.values()} | {k.distribution for k in chosen})
     result = Cut(name, list(needs), chosen, [distribution(each) for each in used])
-    homes = {top: f"{name}._{top}" for top in owners}
+    homes = _homes(name, closure, chosen, keep_comments)
     limits = {(need.name, need.custom): need.types for need in needs} if types else {}
     words = ", ".join(f"{source.name} {source.version}" for source in result.sources)
     result.files[f"{name}/__init__.py"] = registering_module(chosen, homes, words, API_VERSION, limits).encode()
     for module, reached in sorted(closure.modules.items()):
-        text = _source(reached, closure, keep_comments)
-        path = _path(module, reached.package, name)
+        text = _source(reached, closure, keep_comments, name)
+        path = _path(module, reached.package, homes)
+        if path in result.files:
+            continue  # an empty package, in whose place the new one stands
         if text:
             text = _NOTICE + relocated(text, closure.packages, homes)
         elif reached.package.modules[module] is None:
@@ -90,25 +88,59 @@ def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comm
         result.files[path] = text.encode()
         result.modules[path] = module
     for top, data in sorted(closure.data):
-        result.files[f"{name}/_{top}/{data}"] = closure.packages[top].data[data].read_bytes()
+        result.files[f"{homes[top].replace('.', '/')}/{data}"] = closure.packages[top].data[data].read_bytes()
     result.external = closure.external
     return result
 
 
-def _types(needs: Sequence[OpNeed]) -> set[str] | None:
-    """The names of all types that tensors of the nodes have, None if they may have any."""
-    return {type.name for need in needs for type in need.types} if all(need.types for need in needs) else None
+def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> Closure:
+    """What the kernels need, of their variants those that the models' nodes use."""
+    uses = {(need.name, need.custom): need.uses for need in needs}
+    everything = _together(uses.values())
+    modules = {kernel.module for kernel in chosen}
+    uses_of = {
+        module: _together(uses[kernel.op, kernel.custom] for kernel in chosen if kernel.module == module) for module in modules
+    }
+    while True:
+        closure = Closure(packages, shake, everything, uses_of)
+        for kernel in chosen:
+            closure.require(kernel.module, kernel.attribute)
+        # A kernel that others use as a helper serves their nodes too.
+        shared = closure.shared & set(uses_of)
+        if not shared:
+            return closure
+        uses_of = {module: each for module, each in uses_of.items() if module not in shared}
 
 
-def _source(reached: Reached, closure: Closure, keep_comments: bool) -> str:
+def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:
+    """All of these; None, for any, if one of them is empty."""
+    each = list(uses)
+    return frozenset().union(*each) if all(each) else None
+
+
+def _source(reached: Reached, closure: Closure, keep_comments: bool, name: str) -> str:
     if keep_comments or reached.module.whole:
         return reached.module.text
-    return shaken(reached.module, reached.kept, closure.reads_docstrings, closure.left_out(reached.module))
+    return shaken(reached.module, reached.kept, closure.reads_docstrings, closure.left_out(reached.module), name)
 
 
-def _path(module: str, package: Package, name: str) -> str:
-    top, _, rest = module.partition(".")
-    path = "/".join([name, f"_{top}", *rest.split(".")]).rstrip("/")
+def _homes(name: str, closure: Closure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
+    """What the packages are called from now on; one that is alone, and does nothing itself, is the new package."""
+    used = {reached.package.name for reached in closure.modules.values()}
+    if len(used) == 1:
+        [top] = used
+        root = closure.modules[top]
+        names = {module.split(".")[1] for module in root.package.modules if "." in module}
+        taken = names & {"register_ops", "OPLET_TIER", "OPLET_API", "hookimpl", "MutableOpResolver", "TensorType", "TypeLimit"}
+        empty = top in root.package.packages and not _source(root, closure, keep_comments, name)
+        if empty and not taken and not any(kernel.by_hook for kernel in chosen):
+            return {each: name if each == top else f"{name}._{each}" for each in closure.packages}
+    return {top: f"{name}._{top}" for top in closure.packages}
+
+
+def _path(module: str, package: Package, homes: Mapping[str, str]) -> str:
+    top, dot, rest = module.partition(".")
+    path = (homes[top] + dot + rest).replace(".", "/")
     return f"{path}/__init__.py" if module in package.packages else f"{path}.py"
 
 

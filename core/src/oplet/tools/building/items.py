@@ -10,19 +10,37 @@ from pathlib import Path
 
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.purity import HARMLESS_MODULES, Purity
+from oplet.tools.selection.needs import Use
 
-__all__ = ["Chain", "Import", "Item", "Module", "imported_module", "read_module"]
+__all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Item", "Module", "Variant", "imported_module", "read_module"]
 
 #: What follows a name: ("a", "b") of `name.a.b`, () where the name stands alone.
 Chain = tuple[str, ...]
 #: With these a module looks itself up by names that no reader can tell, so that it stays whole.
 _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec"))
 #: Annotations of class bodies that dataclasses look at, though they are never computed.
-_SPECIAL_ANNOTATIONS = ("typing", "typing_extensions", "dataclasses")
+SPECIAL_ANNOTATIONS = ("typing", "typing_extensions", "dataclasses")
+#: The constant in which a module says which nodes need the modules that it imports in functions.
+VARIANTS = "VARIANTS"
 
 
-#: The constant in which a module says which of the modules that it imports in functions only nodes of some types need.
-TYPE_MODULES = "TYPE_MODULES"
+@dataclass(frozen=True)
+class Variant:
+    """Which nodes need a module.
+
+    Attributes:
+        inputs: the names of the types that each of its first inputs may have.
+        sparse: whether only nodes with a sparse input need it.
+    """
+
+    inputs: tuple[frozenset[str], ...] = ()
+    sparse: bool = False
+
+    def serves(self, use: Use) -> bool:
+        """Whether a node that is like this needs the module."""
+        types = [None if type is None else type.name for type in use.inputs]
+        typed = len(types) >= len(self.inputs) and all(type in group for type, group in zip(types, self.inputs))
+        return typed and (use.sparse or not self.sparse)
 
 
 @dataclass(frozen=True)
@@ -82,7 +100,7 @@ class Module:
         by_name: the items that bind a name.
         whole: why nothing of it may be left out, "" if something may.
         late_annotations: its annotations are never computed.
-        by_type: its `TYPE_MODULES`: modules that a node needs only if it has a tensor of one of each of these types.
+        variants: its `VARIANTS`: which nodes need the modules that it imports in functions, by these modules' names.
     """
 
     name: str
@@ -93,7 +111,7 @@ class Module:
     by_name: dict[str, list[Item]]
     whole: str
     late_annotations: bool
-    by_type: dict[str, tuple[frozenset[str], ...]]
+    variants: dict[str, Variant]
 
 
 def read_module(
@@ -110,7 +128,7 @@ def read_module(
         annotations: something reads annotations at run time, so that the names in them count.
 
     Raises:
-        BuildError: the file is not Python.
+        BuildError: the file is not Python, or its `VARIANTS` cannot be read.
     """
     try:
         text = "" if path is None else path.read_bytes().decode("utf-8-sig")
@@ -137,10 +155,10 @@ def read_module(
         if not item.is_import:
             item.uses, item.strings = reader.uses(item.node, purity)
             item.effect = not purity.quiet(item.node) and not _is_dunder_all(item.node)
-            if TYPE_MODULES in item.binds:
+            if VARIANTS in item.binds:
                 item.strings = []
     _mark_bare_imports(items, is_package, set(_mentioned(tree)), sources)
-    return Module(name, is_package, text, tree, items, by_name, _whole(items, by_name), late, _by_type(items))
+    return Module(name, is_package, text, tree, items, by_name, _whole(items, by_name), late, _variants(name, items))
 
 
 def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
@@ -170,19 +188,45 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def _by_type(items: Iterable[Item]) -> dict[str, tuple[frozenset[str], ...]]:
-    found = {}
+def _variants(module: str, items: Iterable[Item]) -> dict[str, Variant]:
+    """The module's `VARIANTS`."""
+    found: dict[str, Variant] = {}
     for item in items:
-        if (
-            isinstance(item.node, (ast.Assign, ast.AnnAssign))
-            and TYPE_MODULES in item.binds
-            and isinstance(item.node.value, ast.Dict)
-        ):
-            for key, value in zip(item.node.value.keys, item.node.value.values):
-                if isinstance(key, ast.Constant) and isinstance(value, ast.Tuple):
-                    groups = [{n.attr for n in ast.walk(group) if isinstance(n, ast.Attribute)} for group in value.elts]
-                    found[str(key.value)] = tuple(map(frozenset, groups))
+        if VARIANTS in item.binds and isinstance(item.node, (ast.Assign, ast.AnnAssign)):
+            try:
+                found.update((ast.literal_eval(k), _variant(v)) for k, v in _pairs(item.node.value))
+            except (TypeError, ValueError):
+                raise BuildError(
+                    f"{VARIANTS} of {module} must be written out, as in "
+                    f'{VARIANTS} = {{"package.module": {{"inputs": ((TensorType.FLOAT32,), (TensorType.INT8,)), "sparse": True}}}}.'
+                ) from None
     return found
+
+
+def _pairs(node: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if not isinstance(node, ast.Dict):
+        raise ValueError
+    for key, value in zip(node.keys, node.values):
+        if key is None:
+            raise ValueError
+        yield key, value
+
+
+def _variant(node: ast.expr) -> Variant:
+    parts = {ast.literal_eval(key): value for key, value in _pairs(node)}
+    inputs, sparse = parts.pop("inputs", None), parts.pop("sparse", None)
+    if parts or (inputs is None and sparse is None):
+        raise ValueError
+    groups = [] if inputs is None else _members(inputs)
+    names = (frozenset(e.attr for e in _members(group) if isinstance(e, ast.Attribute)) for group in groups)
+    return Variant(tuple(names), sparse is not None and ast.literal_eval(sparse) is True)
+
+
+def _members(node: ast.expr) -> list[ast.expr]:
+    """What is in a tuple of tuples, or of members of an enum."""
+    if not isinstance(node, ast.Tuple) or not all(isinstance(e, (ast.Tuple, ast.Attribute)) for e in node.elts) or not node.elts:
+        raise ValueError
+    return node.elts
 
 
 def _is_dunder_all(node: ast.stmt) -> bool:
@@ -319,7 +363,7 @@ class _Reader:
                 for part in ast.walk(member.annotation):
                     if isinstance(part, ast.Name):
                         origin = self.origins.get(part.id, "")
-                        if not plain or origin.partition(".")[0] in _SPECIAL_ANNOTATIONS:
+                        if not plain or origin.partition(".")[0] in SPECIAL_ANNOTATIONS:
                             yield part
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from oplet.tools.building.sources import Distribution
+from oplet.tools.building.sources import Distribution, licence_texts
 
 __all__ = ["contents_module", "licence_files", "main_module"]
 
@@ -90,10 +90,8 @@ def contents_module(
 
 def licence_files(folder: str, sources: Iterable[Distribution]) -> dict[str, bytes]:
     """The licences of what was put together, and a list that says what that is."""
-    files: dict[str, bytes] = {}
+    sources = list(sources)
     lines = ["This program holds parts of the following packages.", ""]
-    for source in sources:
-        lines.append(f"{source.name} {source.version}: {source.license or 'licence not named'}")
-        for name, content in source.license_files:
-            files[f"{folder}/{source.name}/{name}"] = content
-    return {**files, f"{folder}/SOURCES": ("\n".join(lines) + "\n").encode()}
+    lines += [f"{source.name} {source.version}: {source.license or 'licence not named'}" for source in sources]
+    texts = {f"{folder}/{path}": text for path, text in licence_texts(sources).items()}
+    return {**texts, f"{folder}/SOURCES": ("\n".join(lines) + "\n").encode()}

@@ -96,7 +96,7 @@ def _count(kernels: list[Kernel]) -> str:
 def _here(module: str, homes: Mapping[str, str]) -> str:
     """A module's name below the new package."""
     top, dot, rest = module.partition(".")
-    return homes[top].partition(".")[2] + dot + rest
+    return (homes[top].partition(".")[2] + dot + rest).lstrip(".")
 
 
 def _text(text: str) -> str:

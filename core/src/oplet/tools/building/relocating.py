@@ -113,7 +113,8 @@ def _import(alias: ast.alias, homes: Mapping[str, str]) -> str:
         return f"import {moved} as {alias.asname}"
     # `import package.module` binds `package`.
     home, _, last = homes[top].rpartition(".")
-    return f"import {moved}; from {home} import {last} as {top}" if moved != homes[top] else f"from {home} import {last} as {top}"
+    binding = f"from {home} import {last} as {top}" if home else f"import {last} as {top}"
+    return f"import {moved}; {binding}" if moved != homes[top] else binding
 
 
 def _top(name: str) -> str:

@@ -17,7 +17,7 @@ from oplet.plugins.plugin import PluginInfo
 from oplet.tools.building.error import BuildError
 from oplet.tools.selection.needs import OpNeed
 
-__all__ = ["Distribution", "Kernel", "distribution", "kernels", "op_packages"]
+__all__ = ["Distribution", "Kernel", "distribution", "kernels", "licence_texts", "op_packages"]
 
 
 @dataclass(frozen=True)
@@ -180,3 +180,9 @@ def distribution(name: str) -> Distribution:
         tuple(requires),
         metadata.get("Requires-Python") or "",
     )
+
+
+def licence_texts(sources: Iterable[Distribution]) -> dict[str, bytes]:
+    """The licence files of packages, each in a folder of its package's name; of equal texts the first."""
+    texts = {data: f"{source.name}/{name}" for source in [*sources][::-1] for name, data in source.license_files[::-1]}
+    return {path: data for data, path in texts.items()}

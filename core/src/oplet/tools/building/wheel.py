@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.sources import Distribution
+from oplet.tools.building.sources import Distribution, licence_texts
 
 __all__ = ["CoreParts", "write_wheel"]
 
@@ -93,7 +93,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
 
 def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict[str, bytes]:
     """The project that the wheel is built from: the package, its metadata, what it says of itself, the licences."""
-    files = dict(cut.files)
+    files = _without_empty_modules(cut.files)
     packages = [cut.name]
     dependencies = _requirements(cut)
     scripts = ""
@@ -104,9 +104,8 @@ def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict
         dependencies = sorted(core.requires)
         if core.command:
             scripts = f"\n[project.scripts]\n{cut.name.replace('_', '-')} = {_toml(core.command)}\n"
-    for source in cut.sources:
-        for name, data in source.license_files:
-            files[f"licenses/{source.name}/{name}"] = data
+    texts = licence_texts(cut.sources)
+    files.update(texts)
     files["README.md"] = _readme(cut).encode()
     names = ", ".join(source.name for source in cut.sources)
     ops = len({(need.name, need.custom) for need in cut.needs})
@@ -115,7 +114,7 @@ def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict
         version=_toml(version),
         summary=_toml(f"{ops} operator{'s'[: ops != 1]} for oplet, cut out of {names}"),
         license=_toml(_license(cut)),
-        license_files='["licenses/**/*"]' if any(source.license_files for source in cut.sources) else "[]",
+        license_files=f"[{', '.join(_toml(path) for path in sorted(texts))}]",
         requires_python=_toml(_requires_python(source.requires_python for source in cut.sources)),
         dependencies=", ".join(map(_toml, dependencies)),
         packages=", ".join(map(_toml, packages)),
@@ -126,14 +125,23 @@ def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict
     return files
 
 
+def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files less empty `__init__.py` of folders that hold modules and no data: Python takes these for packages as well."""
+    with_data = {str(PurePosixPath(path).parent) for path in files if not path.endswith(".py")}
+    return {
+        path: data
+        for path, data in files.items()
+        if data or PurePosixPath(path).name != "__init__.py" or any(d.startswith(path.rpartition("/")[0]) for d in with_data)
+    }
+
+
 def _readme(cut: Cut) -> str:
     """What the package index shows: the ops, where they are from, and what they are for."""
     models = sorted({Path(model).name for need in cut.needs for model in need.models})
     lines = [
         f"# {cut.name.replace('_', '-')}",
         "",
-        "Operators for [oplet](https://pypi.org/project/oplet/), cut out of other packages by `oplet build`"
-        + (f" for {', '.join(models)}." if models else "."),
+        "Operators for oplet, cut out by `oplet build`" + (f" for {', '.join(models)}." if models else "."),
         "",
         "| operator | versions | from |",
         "|---|---|---|",
@@ -145,8 +153,7 @@ def _readme(cut: Cut) -> str:
             else f"{kernel.min_version} to {kernel.max_version}"
         )
         lines.append(f"| {kernel.op.replace('|', chr(92) + '|')} | {versions} | {kernel.distribution} |")
-    lines += ["", "| package | version | licence |", "|---|---|---|"]
-    lines += [f"| {source.name} | {source.version} | {source.license or 'not named'} |" for source in cut.sources]
+    lines += [""] + [f"- {source.name} {source.version}: {source.license or 'licence not named'}" for source in cut.sources]
     return "\n".join(lines) + "\n"
 
 

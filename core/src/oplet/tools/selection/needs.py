@@ -17,7 +17,7 @@ from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.tools.versions import KNOWN_CUSTOM_OPS, flex
 
-__all__ = ["NodeNeed", "OpNeed", "SelectionError", "needs_of", "node_needs"]
+__all__ = ["NodeNeed", "OpNeed", "SelectionError", "Use", "needs_of", "node_needs"]
 
 #: Far above any version that an operator has; "1-4000000000" is a slip.
 _HIGHEST_VERSION = 999
@@ -27,6 +27,18 @@ _NO_OPERATORS = frozenset({"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_COD
 
 class SelectionError(OpletError, ValueError):
     """An op that is asked for by name cannot be selected."""
+
+
+class Use(NamedTuple):
+    """How a node uses its op, as far as the variants of kernels differ by it.
+
+    Attributes:
+        inputs: the type of each input, None where one is left out.
+        sparse: whether an input is stored in a sparse form.
+    """
+
+    inputs: tuple[TensorType | None, ...]
+    sparse: bool
 
 
 class NodeNeed(NamedTuple):
@@ -39,6 +51,7 @@ class NodeNeed(NamedTuple):
         custom: whether that is a custom op.
         version: the version that the model asks for.
         types: the types of the tensors that it reads and writes.
+        use: how it uses the op.
     """
 
     subgraph: int
@@ -47,6 +60,7 @@ class NodeNeed(NamedTuple):
     custom: bool
     version: int
     types: tuple[TensorType, ...]
+    use: Use
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,7 @@ class OpNeed:
         versions: the versions that are asked for, ascending; empty for all that are served.
         types: every type of tensor that a node of it reads or writes, ascending; empty for any.
         models: the models that need it, as they were named; empty if only its name was given.
+        uses: every way in which a node uses it; empty for any.
     """
 
     name: str
@@ -66,6 +81,7 @@ class OpNeed:
     versions: tuple[int, ...]
     types: tuple[TensorType, ...]
     models: tuple[str, ...]
+    uses: frozenset[Use] = frozenset()
 
     @property
     def op(self) -> BuiltinOperator | str:
@@ -77,6 +93,7 @@ class OpNeed:
 class _Gathered:
     versions: set[int] = field(default_factory=set)
     types: set[TensorType] = field(default_factory=set)
+    uses: set[Use] = field(default_factory=set)
     models: dict[str, None] = field(default_factory=dict)
     every_version: bool = False
     every_type: bool = False
@@ -89,7 +106,7 @@ def needs_of(
 
     Args:
         models: the models, or their files.
-        ops: further ops: "CONV_2D" for all versions that are served, "CONV_2D:1-5", "CONV_2D:1,3", "Atan". Of these any type counts.
+        ops: further ops: "CONV_2D" for all versions that are served, "CONV_2D:1-5", "CONV_2D:1,3", "Atan". Of these any type and use counts.
         all_codes: count operator codes that no node uses, and subgraphs that nothing calls.
 
     Raises:
@@ -103,6 +120,7 @@ def needs_of(
             gathered = found.setdefault((need.name, need.custom), _Gathered())
             gathered.versions.add(need.version)
             gathered.types.update(need.types)
+            gathered.uses.add(need.use)
             gathered.models[model.name] = None
         for code in (model.root.operator_codes or []) if all_codes else ():
             gathered = found.setdefault(_identity(code), _Gathered())
@@ -121,6 +139,7 @@ def needs_of(
             () if gathered.every_version else tuple(sorted(gathered.versions)),
             () if gathered.every_type else tuple(sorted(gathered.types)),
             tuple(gathered.models),
+            frozenset() if gathered.every_type else frozenset(gathered.uses),
         )
         for (name, custom), gathered in sorted(found.items(), key=lambda item: item[0])
     ]
@@ -145,9 +164,13 @@ def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
             code = codes[operator.opcode_index]
             name, custom = _identity(code)
             version = _checked_version(code, model, f"node {n} ({name}) of subgraph {s}")
-            ends = (end.tolist() for end in (operator.inputs, operator.outputs) if end is not None)
-            types = {tensors[index].type for end in ends for index in end if index >= 0}
-            yield NodeNeed(s, n, name, custom, version, tuple(sorted(types)))
+            inputs, outputs = ([] if end is None else end.tolist() for end in (operator.inputs, operator.outputs))
+            types = {tensors[index].type for index in (*inputs, *outputs) if index >= 0}
+            use = Use(
+                tuple(tensors[index].type if index >= 0 else None for index in inputs),
+                any(index >= 0 and tensors[index].sparsity is not None for index in inputs),
+            )
+            yield NodeNeed(s, n, name, custom, version, tuple(sorted(types)), use)
 
 
 def _live(model: Model) -> set[int]:

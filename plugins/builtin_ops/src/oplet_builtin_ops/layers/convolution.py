@@ -15,26 +15,12 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet_builtin_ops.layers.program import Call, convert
+from oplet_builtin_ops.layers.rows import strip_size
 from oplet_builtin_ops.layers.windows import Strip, Windows
 
-__all__ = ["Products", "filter_matrices", "plan_products", "strip_size"]
+__all__ = ["Products", "filter_matrices", "plan_products"]
 
 Array = NDArray[Any]
-
-
-def strip_size(depth: int, filters: int, gathered: bool) -> int:
-    """How many windows to multiply at a time.
-
-    Outputs and gathered patches should stay in the second-level cache until bias and activation are applied, and OpenBLAS has a
-    faster kernel for products below a million multiply-adds; but large weights should not be read too often.
-    """
-    size = 65536 // max(filters, 1)
-    if gathered:
-        size = min(size, 196608 // max(depth, 1))
-    small = 1_000_000 // max(depth * filters, 1)
-    if small >= 96:
-        size = min(size, small)
-    return max(size, min(128, (1 << 24) // max(depth, 1)), 1)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from oplet import Context, Node, TensorType, ensure
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.fixed_point import apply_activation
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.integer_rows import arranged, plan_rows
+from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric
 from oplet_builtin_ops.layers.weights import CLAMPS, ensure_bias
-from oplet_builtin_ops.layers.windows import Strip
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["HybridRows"]
@@ -36,7 +35,7 @@ class HybridRows:
         self._layer = _layer(node, count, options)
         weights = self._layer.weights
         source, compute, blocks = self._layer.source.type, self._layer.compute, self._layer.block_size
-        self._plan = plan_rows(context, node, count, weights, source=source, compute=compute, streamed=not blocks)
+        self._plan = plan_integer_rows(context, node, count, weights, source=source, compute=compute, streamed=not blocks)
         self._layer.add_scratch(context)
 
     def thunk(self) -> Thunk:
@@ -49,14 +48,14 @@ class HybridRows:
         factors = np.empty((layer.batches, layer.channels), np.float32)
         output = self._node.outputs[0].data.reshape(-1, plan.filters)
 
-        def finish_strip(strip: Strip, block: Array) -> list[Call]:
-            target = output[strip.start : strip.stop]
+        def finish_strip(strip: slice, block: Array) -> list[Call]:
+            target = output[strip]
             copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
-            calls = copy + finish.calls(target, factors[strip.start : strip.stop])
+            calls = copy + finish.calls(target, factors[strip])
             return calls if layer.activation in CLAMPS else [*calls, (apply_activation, (target, layer.activation))]
 
         rows = arranged(self._node, plan, layer.rows, layer.weights, layer.compute)
-        return layer.quantize(factors) + plan.calls(layer.quantized.data, 0, rows, output, finish_strip)
+        return layer.quantize(factors) + plan.calls(layer.quantized.data, rows, output, finish_strip)
 
 
 def _layer(node: Node, count: int, options: FullyConnectedOptions) -> HybridLayer:

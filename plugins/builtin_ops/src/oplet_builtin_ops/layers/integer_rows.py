@@ -1,39 +1,108 @@
-"""Rows of integer weights as a layer multiplies with them."""
+"""Rows of integer weights as a layer multiplies with them.
+
+Large weights are converted to floats piece by piece while they are multiplied: a float copy would take four times the memory, and
+fetching it from there would take longer than converting.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
-from oplet_builtin_ops.layers.convolution import Products, plan_products
-from oplet_builtin_ops.layers.streamed import Streamed, is_large, plan_streamed
-from oplet_builtin_ops.layers.windows import Windows
+from oplet_builtin_ops.layers.program import Call, convert
+from oplet_builtin_ops.layers.rows import MANY_ROWS, Rows, plan_rows
 from oplet_builtin_ops.shaping.shapes import Array
 
-__all__ = ["MANY_ROWS", "arranged", "plan_rows"]
+__all__ = ["Streamed", "arranged", "plan_integer_rows"]
 
-#: From so many rows on, weights pay for being copied into the order in which products read them.
-MANY_ROWS = 16
+#: Weights beyond which no float copy is kept.
+_LARGE = 1 << 23
+#: Weights converted at a time: what stays in the second-level cache as floats.
+_PIECE = 1 << 17
 
 
-def plan_rows(
+@dataclass(frozen=True)
+class Streamed:
+    """The product of a matrix with the rows of large integer weights; used as `rows.Rows` is.
+
+    Attributes:
+        count: rows of the matrix.
+        depth: values in a row.
+        filters: rows of the weights.
+        piece: some rows of the weights, converted.
+        columns: the matrix in the type to compute in, None if it is of that type.
+        accumulators: the products, None if they go straight to the output.
+    """
+
+    count: int
+    depth: int
+    filters: int
+    piece: Tensor
+    columns: Tensor | None
+    accumulators: Tensor | None
+
+    @property
+    def longest(self) -> int:
+        """Rows that are finished together: all."""
+        return self.count
+
+    def calls(self, source: Array, rows: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> list[Call]:
+        """The calls that compute everything; `rows` are the weights, (filters, depth), of an integer type."""
+        program: list[Call] = []
+        if not self.count:
+            return program
+        matrix = source.reshape(self.count, self.depth)
+        if self.columns is not None:
+            matrix = self.columns.data
+            program.append((convert, (matrix, source.reshape(matrix.shape))))
+        block = output if self.accumulators is None else self.accumulators.data
+        piece = self.piece.data
+        for start in range(0, self.filters, len(piece)):
+            part = piece[: self.filters - start]
+            stop = start + len(part)
+            program += [(convert, (part, rows[start:stop])), (np.matmul, (matrix, part.T, block[:, start:stop]))]
+        return program + finish(slice(0, self.count), block)
+
+
+def _is_large(weights: Tensor) -> bool:
+    """Whether integer weights are better converted piece by piece."""
+    return weights.size > _LARGE
+
+
+def _plan_streamed(
+    context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool = False
+) -> Streamed:
+    """Lay out the product of `count` rows with weights of shape (filters, depth) and ask for its scratch memory."""
+    filters, depth = weights.shape
+    return Streamed(
+        count,
+        depth,
+        filters,
+        context.add_temporary(node, (min(filters, max(1, _PIECE // depth)), depth), compute),
+        None if source == compute else context.add_temporary(node, (count, depth), compute),
+        None if in_place else context.add_temporary(node, (count, filters), compute),
+    )
+
+
+def plan_integer_rows(
     context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, streamed: bool = True
-) -> Products | Streamed:
+) -> Rows | Streamed:
     """Lay out the product of `count` rows with integer weights of shape (filters, depth).
 
     Args:
         streamed: whether large weights may be converted piece by piece.
     """
     in_place = node.outputs[0].type == TensorType.FLOAT32 and compute == TensorType.FLOAT32
-    if streamed and is_large(weights):
-        return plan_streamed(context, node, count, weights, source=source, compute=compute, in_place=in_place)
-    units, depth = weights.shape
-    return plan_products(context, node, Windows.of_rows(count, depth), units, source=source, compute=compute, in_place=in_place)
+    if streamed and _is_large(weights):
+        return _plan_streamed(context, node, count, weights, source=source, compute=compute, in_place=in_place)
+    return plan_rows(context, node, count, weights, source=source, compute=compute, in_place=in_place)
 
 
-def arranged(node: Node, plan: Products | Streamed, rows: Any, weights: Tensor, compute: TensorType) -> Array:
+def arranged(node: Node, plan: Rows | Streamed, rows: Any, weights: Tensor, compute: TensorType) -> Array:
     """The weights as the plan multiplies them; a float copy is made once if they are constant.
 
     Args:
@@ -43,10 +112,9 @@ def arranged(node: Node, plan: Products | Streamed, rows: Any, weights: Tensor, 
         integers: Array = rows()
         return integers
     dtype: Any = np.float32 if compute == TensorType.FLOAT32 else np.float64
-    many = plan.windows.count >= MANY_ROWS
+    many = plan.count >= MANY_ROWS
 
     def make() -> Array:
         return np.asarray(rows().T, dtype, order="C" if many else "F")
 
-    matrix = node.cached(f"matrix {dtype} {many}", make) if weights.is_constant else make()
-    return matrix[None]
+    return node.cached(f"matrix {dtype} {many}", make) if weights.is_constant else make()

@@ -9,11 +9,10 @@ from __future__ import annotations
 from oplet import Context, Node, TensorType
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Rounding
-from oplet_builtin_ops.layers.integer_rows import arranged, plan_rows
+from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
-from oplet_builtin_ops.layers.windows import Strip
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["QuantizedRows"]
@@ -32,7 +31,7 @@ class QuantizedRows:
         self._layer = _layer(node, activation)
         weights = self._layer.weights
         source, compute = self._layer.source.type, self._layer.compute
-        self._plan = plan_rows(context, node, count, weights, source=source, compute=compute)
+        self._plan = plan_integer_rows(context, node, count, weights, source=source, compute=compute)
         self._layer.add_scratch(context, self._plan.longest * weights.shape[0])
 
     def thunk(self) -> Thunk:
@@ -44,11 +43,11 @@ class QuantizedRows:
         requantizer = layer.requantizer()
         output = layer.output.data.reshape(-1, plan.filters)
 
-        def finish(strip: Strip, block: Array) -> list[Call]:
-            return layer.finish(requantizer, block, output[strip.start : strip.stop])
+        def finish(strip: slice, block: Array) -> list[Call]:
+            return layer.finish(requantizer, block, output[strip])
 
         rows = arranged(self._node, plan, layer.rows, layer.weights, layer.compute)
-        return plan.calls(layer.source.data, 0, rows, output, finish)
+        return plan.calls(layer.source.data, rows, output, finish)
 
 
 def _layer(node: Node, activation: ActivationFunctionType) -> QuantizedLayer:

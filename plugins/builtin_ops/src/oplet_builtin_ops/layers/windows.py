@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oplet import ensure
 from oplet.schema.enums import Padding
 from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.rows import even_slices
 
 __all__ = ["Axis", "Strip", "Windows", "border_calls", "window_axis"]
 
@@ -105,12 +106,6 @@ class Windows:
     width: Axis
     channels: int
 
-    @classmethod
-    def of_rows(cls, count: int, depth: int) -> Windows:
-        """The rows of a matrix, each a window of its own."""
-        single = Axis(1, 1, 1, 1, 1, 0)
-        return cls(count, single, single, depth)
-
     @property
     def count(self) -> int:
         """How many windows there are."""
@@ -167,12 +162,12 @@ class Windows:
         rows, columns = self.height.out, self.width.out
         if rows * columns <= size:
             images = 1 if by_image else max(1, size // (rows * columns))
-            return [self._strip(b, slice(0, rows), slice(0, columns)) for b in _cut(self.batch, images)]
+            return [self._strip(b, slice(0, rows), slice(0, columns)) for b in even_slices(self.batch, images)]
         images_one_by_one = [slice(b, b + 1) for b in range(self.batch)]
         if columns <= size * 3 // 2:
-            pieces = _cut(rows, max(1, size // columns))
+            pieces = even_slices(rows, max(1, size // columns))
             return [self._strip(b, y, slice(0, columns)) for b in images_one_by_one for y in pieces]
-        pieces = _cut(columns, size)
+        pieces = even_slices(columns, size)
         return [self._strip(b, slice(y, y + 1), x) for b in images_one_by_one for y in range(rows) for x in pieces]
 
     def _strip(self, images: slice, rows: slice, columns: slice) -> Strip:
@@ -199,12 +194,3 @@ def border_calls(padded: Array, value: Any, top: int, height: int, left: int, wi
         (rows * columns * channels * item, columns * channels * item, item),
     )
     return [(piece.fill, (value,)) for piece in (flat[:, :first], between, flat[:, last:]) if piece.size]
-
-
-def _cut(length: int, size: int) -> list[slice]:
-    """Even pieces of at most `size`; long ones are multiples of 16, so that rows of them can be joined."""
-    pieces = -(-length // size)
-    even = -(-length // pieces)
-    if even > 16:
-        even = min(size, -(-even // 16) * 16)
-    return [slice(i, min(i + even, length)) for i in range(0, length, even)]

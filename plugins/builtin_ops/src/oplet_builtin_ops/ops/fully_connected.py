@@ -7,26 +7,20 @@ tflite/kernels/internal/reference/fully_connected.h and integer_ops/fully_connec
 
 from __future__ import annotations
 
-import numpy as np
-
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.layers.convolution import Products, plan_products
-from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.program import run_calls
-from oplet_builtin_ops.layers.weights import CLAMPS, ensure_bias, weight_data
-from oplet_builtin_ops.layers.windows import Windows
+from oplet_builtin_ops.layers.weights import CLAMPS
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
-#: The modules that only nodes with a tensor of one of each of these types need; builds for some types leave the others out.
-TYPE_MODULES = {
-    "oplet_builtin_ops.layers.hybrid_rows": (
-        (TensorType.FLOAT32,),
-        (TensorType.UINT8, TensorType.INT8, TensorType.INT4, TensorType.INT2),
-    ),
-    "oplet_builtin_ops.layers.quantized_rows": ((TensorType.UINT8, TensorType.INT8, TensorType.INT16),),
-    "oplet_builtin_ops.layers.shuffled": ((TensorType.UINT8,),),
+#: The modules that only some nodes need, by the types of their inputs; builds leave out those that no node of their models needs.
+VARIANTS = {
+    "oplet_builtin_ops.layers.float_rows": {"inputs": ((TensorType.FLOAT32,), (TensorType.FLOAT32,))},
+    "oplet_builtin_ops.layers.hybrid_rows": {
+        "inputs": ((TensorType.FLOAT32,), (TensorType.UINT8, TensorType.INT8, TensorType.INT4, TensorType.INT2))
+    },
+    "oplet_builtin_ops.layers.quantized_rows": {"inputs": ((TensorType.UINT8, TensorType.INT8, TensorType.INT16),)},
+    "oplet_builtin_ops.layers.shuffled": {"inputs": ((TensorType.UINT8,), (TensorType.UINT8,))},
 }
 
 _SHUFFLED = FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8
@@ -38,8 +32,6 @@ _TYPES = {
     TensorType.INT8: (_NARROW, (TensorType.INT8,)),
     TensorType.INT16: ((*_NARROW, TensorType.INT16), (TensorType.INT16,)),
 }
-#: From so many rows on, weights pay for being copied into the order in which products read them.
-_MANY_ROWS = 16
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -50,7 +42,7 @@ def prepare(context: Context, node: Node) -> None:
     bias, output = node.optional_input(2), node.outputs[0]
     ensure_type(source, *_TYPES)
     ensure(weights.ndim == 2, f"the weights {weights} must have 2 dimensions.")
-    units, depth = weights.shape
+    units = weights.shape[0]
     count = _rows(source, weights, options)
     ensure(bias is None or bias.size == units, f"{bias} must have {units} values, one for each row of {weights}.")
     if options.keep_num_dims:
@@ -76,11 +68,9 @@ def prepare(context: Context, node: Node) -> None:
 
         node.prepared = HybridRows(context, node, count, options)
     else:
-        ensure_bias(bias, units, TensorType.FLOAT32)
-        windows = Windows.of_rows(count, depth)
-        node.prepared = plan_products(
-            context, node, windows, units, source=source.type, compute=TensorType.FLOAT32, in_place=True
-        )
+        from oplet_builtin_ops.layers.float_rows import FloatRows
+
+        node.prepared = FloatRows(context, node, count, activation)
 
 
 def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> int:
@@ -105,23 +95,9 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
 
 def bind(context: Context, node: Node) -> Thunk:
     if not node.outputs[0].size:
-        return run_calls([])
-    return _bind_float(node, node.prepared) if isinstance(node.prepared, Products) else node.prepared.thunk()
-
-
-def _bind_float(node: Node, plan: Products) -> Thunk:
-    source, weights = node.inputs[:2]
-    bias, output = node.optional_input(2), node.outputs[0]
-    matrix = weight_data(node, weights).T
-    if weights.is_constant and plan.windows.count >= _MANY_ROWS:
-        matrix = node.cached("matrix", lambda: np.ascontiguousarray(matrix))
-    finish = FloatFinish(
-        None if bias is None else bias.data,
-        bias is not None and bias.is_constant,
-        node.options(FullyConnectedOptions).fused_activation_function,
-    )
-    target = output.data.reshape(plan.windows.count, plan.filters)
-    return run_calls(plan.calls(source.data, 0, matrix[None], target, lambda _, block: finish.calls(block)))
+        return lambda: None
+    thunk: Thunk = node.prepared.thunk()
+    return thunk
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({1}), types=tuple(_TYPES))

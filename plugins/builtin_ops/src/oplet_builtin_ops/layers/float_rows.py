@@ -1,0 +1,43 @@
+"""Rows of floats multiplied with the rows of float weights. Numerics: tflite/kernels/internal/reference/fully_connected.h"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, TensorType
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.layers.float_layer import FloatFinish
+from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.layers.rows import MANY_ROWS, plan_rows
+from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
+from oplet_builtin_ops.shaping.shapes import Thunk
+
+__all__ = ["FloatRows"]
+
+
+class FloatRows:
+    """The product of one node.
+
+    Args:
+        count: rows of the input.
+        activation: fused into the output.
+    """
+
+    def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
+        weights = node.inputs[1]
+        ensure_bias(node.optional_input(2), weights.shape[0], TensorType.FLOAT32)
+        self._node = node
+        self._activation = activation
+        self._plan = plan_rows(context, node, count, weights, source=weights.type, compute=weights.type, in_place=True)
+
+    def thunk(self) -> Thunk:
+        """What runs the node."""
+        node, plan = self._node, self._plan
+        source, weights = node.inputs[:2]
+        bias = node.optional_input(2)
+        matrix = weight_data(node, weights).T
+        if weights.is_constant and plan.count >= MANY_ROWS:
+            matrix = node.cached("matrix", lambda: np.ascontiguousarray(matrix))
+        finish = FloatFinish(None if bias is None else bias.data, bias is not None and bias.is_constant, self._activation)
+        target = node.outputs[0].data.reshape(plan.count, plan.filters)
+        return run_calls(plan.calls(source.data, matrix, target, lambda _, block: finish.calls(block)))

@@ -1,0 +1,119 @@
+"""Rows of a matrix multiplied with weights, a strip of rows at a time.
+
+A strip stays in the cache from the conversion of its rows to the last pass over its outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType
+from oplet_builtin_ops.layers.program import Call, convert
+from oplet_builtin_ops.shaping.shapes import Array
+
+__all__ = ["MANY_ROWS", "Rows", "even_slices", "plan_rows", "strip_size"]
+
+#: From so many rows on, weights pay for being copied into the order in which products read them.
+MANY_ROWS = 16
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The product of a matrix with weights, as `prepare` lays it out for `bind`.
+
+    Attributes:
+        count: rows of the matrix.
+        depth: values in a row.
+        filters: outputs of a row.
+        strips: the work, some rows at a time.
+        columns: the rows of a strip in the type to compute in, None if they are of that type.
+        accumulators: the products of a strip, None if they go straight to the output.
+    """
+
+    count: int
+    depth: int
+    filters: int
+    strips: list[slice]
+    columns: Tensor | None
+    accumulators: Tensor | None
+
+    @property
+    def longest(self) -> int:
+        """Rows in the largest strip."""
+        return max((strip.stop - strip.start for strip in self.strips), default=0)
+
+    def calls(self, source: Array, matrix: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> list[Call]:
+        """The calls that compute everything.
+
+        Args:
+            source: the matrix.
+            matrix: the weights, (depth, filters), of the type to compute in.
+            output: (count, filters); where the products go if there are no accumulators.
+            finish: the calls that finish a strip, given its products.
+        """
+        program: list[Call] = []
+        for strip in self.strips:
+            count = strip.stop - strip.start
+            rows = source.reshape(self.count, self.depth)[strip]
+            if self.columns is not None:
+                columns = self.columns.data.reshape(-1)[: rows.size].reshape(rows.shape)
+                program.append((convert, (columns, rows)))
+                rows = columns
+            block = output[strip]
+            if self.accumulators is not None:
+                block = self.accumulators.data.reshape(-1)[: count * self.filters].reshape(count, self.filters)
+            program.append((np.matmul, (rows, matrix, block)))
+            program += finish(strip, block)
+        return program
+
+
+def plan_rows(
+    context: Context, node: Node, count: int, weights: Tensor, *, source: TensorType, compute: TensorType, in_place: bool
+) -> Rows:
+    """Lay out the product of `count` rows with weights of shape (filters, depth) and ask for its scratch memory.
+
+    Args:
+        source: the type of the rows.
+        compute: the float type to multiply in.
+        in_place: whether the output itself takes the products.
+    """
+    filters, depth = weights.shape
+    strips = even_slices(count, strip_size(depth, filters, source != compute))
+    longest = max((strip.stop - strip.start for strip in strips), default=0)
+    return Rows(
+        count,
+        depth,
+        filters,
+        strips,
+        context.add_temporary(node, (longest, depth), compute) if source != compute else None,
+        None if in_place else context.add_temporary(node, (longest, filters), compute),
+    )
+
+
+def strip_size(depth: int, filters: int, gathered: bool) -> int:
+    """How many rows, or windows, to multiply at a time.
+
+    Outputs and gathered patches should stay in the second-level cache until bias and activation are applied, and OpenBLAS has a
+    faster kernel for products below a million multiply-adds; but large weights should not be read too often.
+    """
+    size = 65536 // max(filters, 1)
+    if gathered:
+        size = min(size, 196608 // max(depth, 1))
+    small = 1_000_000 // max(depth * filters, 1)
+    if small >= 96:
+        size = min(size, small)
+    return max(size, min(128, (1 << 24) // max(depth, 1)), 1)
+
+
+def even_slices(length: int, size: int) -> list[slice]:
+    """Even pieces of at most `size`; long ones are multiples of 16, so that rows of them can be joined."""
+    if not length:
+        return []
+    pieces = -(-length // size)
+    even = -(-length // pieces)
+    if even > 16:
+        even = min(size, -(-even // 16) * 16)
+    return [slice(i, min(i + even, length)) for i in range(0, length, even)]
