@@ -1,0 +1,24 @@
+"""Compiled kernels for hot built-in operators, which take the place of the numpy ones.
+
+Each operator is one module of `oplet_numba_ops.ops`, named like the operator in lower case and holding its `REGISTRATION`. It is
+imported when a model needs it, and so is numba.
+"""
+
+from __future__ import annotations
+
+from oplet import MutableOpResolver, hookimpl
+
+#: The versions of each operator that are served, first to last: those of the numpy kernel, which serves what the compiled one
+#: does not.
+VERSIONS: dict[str, tuple[int, int]] = {
+    "CONV_2D": (1, 8),
+    "DEPTHWISE_CONV_2D": (1, 7),
+    "FULLY_CONNECTED": (1, 14),
+}
+
+
+@hookimpl
+def register_ops(resolver: MutableOpResolver) -> None:
+    """Bring the operators; their modules are imported late."""
+    for name, (first, last) in VERSIONS.items():
+        resolver.add_builtin(name, f"oplet_numba_ops.ops.{name.lower()}:REGISTRATION", first, last)

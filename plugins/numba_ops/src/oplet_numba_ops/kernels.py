@@ -1,0 +1,57 @@
+"""Compiling: a kernel is written as a function of Python, gets its one signature, and becomes machine code when it is first needed.
+
+Machine code is cached on disk. Numba keeps it beside the module, or in the user's cache folder where that cannot be written, or
+in the folder that NUMBA_CACHE_DIR names; where none of them can be written it is compiled anew in each process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Kernel", "kernel"]
+
+_LOCK = threading.RLock()
+
+
+class Kernel:
+    """A function that is compiled for one signature, when it is needed.
+
+    Args:
+        function: in the subset of Python that numba compiles; it returns nothing and writes into its arguments.
+        signature: numba's text for the types of its arguments, "void(f4[:,::1], f4[::1], i8)". Contiguous arrays are "[::1]".
+        fastmath: which liberties with floats the compiler may take: False, True, or a set such as {"contract"}.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: str, fastmath: bool | set[str] = False) -> None:
+        self.function = function
+        self.signature = signature
+        self.fastmath = fastmath
+        self._compiled: Callable[..., Any] | None = None
+
+    def compiled(self) -> Callable[..., Any]:
+        """The machine code, from the cache if it is there; it gives up the interpreter's lock while it runs."""
+        if self._compiled is None:
+            with _LOCK:
+                if self._compiled is None:
+                    self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> Callable[..., Any]:
+        import numba
+
+        options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
+        try:
+            compiled = numba.njit(cache=True, **options)(self.function)
+        except RuntimeError:  # "no locator available": there is no folder to cache in
+            compiled = numba.njit(**options)(self.function)
+        compiled.compile(self.signature)
+        compiled.disable_compile()  # other types are a mistake of the caller's, not a wish for another specialisation
+        result: Callable[..., Any] = compiled
+        return result
+
+
+def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Kernel]:
+    """Decorate a function to be compiled for `signature` when it is needed."""
+    return lambda function: Kernel(function, signature, fastmath)

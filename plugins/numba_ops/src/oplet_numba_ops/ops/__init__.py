@@ -1,0 +1,1 @@
+"""The overridden operators, one module each."""

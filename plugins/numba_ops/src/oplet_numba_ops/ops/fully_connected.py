@@ -1,0 +1,14 @@
+"""FULLY_CONNECTED, compiled."""
+
+from __future__ import annotations
+
+from oplet import Context, Node
+from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
+from oplet_numba_ops.overriding import Bind, override
+
+
+def plan(context: Context, node: Node) -> Bind | None:
+    return None
+
+
+REGISTRATION = override(BUILTIN, plan)
