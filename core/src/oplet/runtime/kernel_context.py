@@ -51,8 +51,9 @@ class KernelContext(Context):
         return self.session.resources
 
     def record_operator(self, node: Node, start: float, seconds: float) -> None:
-        if self.session.profiler is not None and not self.session.force_delegate_profiling:
-            self.session.profiler.record(Event(self.index, node.index, node.op_name, node.op_name, start, seconds))
+        profiler = self.session.profiler
+        if profiler is not None and profiler.enabled and not self.session.force_delegate_profiling:
+            profiler.record(Event(self.index, node.index, node.op_name, node.op_name, start, seconds))
 
     def callee(self, index: int) -> Callee:
         subgraphs = self.session.subgraphs

@@ -189,6 +189,11 @@ class Subgraph(KernelContext):
         """Whether the shape of some tensor is known only while invoking. Valid once it is allocated."""
         return bool(self._segments[0].dynamic)
 
+    @property
+    def arena_bytes(self) -> int:
+        """The bytes of the blocks that tensors share, of what is prepared so far."""
+        return sum(segment.block.nbytes for segment in self._segments if segment.block is not None)
+
     def is_read(self, tensor: Tensor) -> bool:
         """Whether a node of the plan or the caller reads the tensor. Valid once it is allocated."""
         return tensor.index in self._last_use
@@ -257,8 +262,8 @@ class Subgraph(KernelContext):
         del self._segments[1:]
 
     def _run(self, segment: Segment) -> None:
-        watch = self.session.watch
-        if watch.has_deadline or self.session.profiler is not None:
+        watch, profiler = self.session.watch, self.session.profiler
+        if watch.has_deadline or (profiler is not None and profiler.enabled):
             self._run_watched(segment)
             return
         stop = watch.reasons
@@ -288,7 +293,7 @@ class Subgraph(KernelContext):
                 thunk()
                 seconds = clock() - start
                 node = next(nodes)
-                if profiler is not None and self.session.profiles(node):
+                if profiler is not None and profiler.enabled and self.session.profiles(node):
                     profiler.record(Event(self.index, node.index, node.op_name, node.profiling_string(self), start, seconds))
                 watch.check()
         except (CancelledError, DeadlineError):
