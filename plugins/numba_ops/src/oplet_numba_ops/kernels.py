@@ -39,8 +39,11 @@ class Kernel:
         return self._compiled
 
     def _compile(self) -> Callable[..., Any]:
+        import llvmlite.binding as llvm
         import numba
 
+
+        llvm.initialize_native_asmparser()  # for `dot_bytes`
         options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
         try:
             compiled = numba.njit(cache=True, **options)(self.function)

@@ -1,0 +1,93 @@
+"""The tables that a kernel's finish reads, made from what the numpy kernels know of a layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oplet import Tensor
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
+from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_numba_ops.memory import Array, aligned, padded_rows
+from oplet_numba_ops.vectors import LANES, Finish
+
+__all__ = ["Finishing", "float_finishing", "quantized_finishing"]
+
+#: Panels are at most this many vectors wide, and read the table to their end.
+_WIDEST = 4
+
+
+@dataclass(frozen=True)
+class Finishing:
+    """How sums become outputs; see `Finish`.
+
+    Attributes:
+        bits: of an output.
+        rounding: one of Finish's.
+        table: the values per channel.
+        channels: in a row of the table.
+        bounds: low, high and zero.
+    """
+
+    bits: int
+    rounding: int
+    table: Array
+    channels: int
+    bounds: tuple[float, float, float]
+
+
+def _rows(channels: int) -> int:
+    return padded_rows(channels, LANES) + (_WIDEST - 1) * LANES
+
+
+def float_finishing(bias: Tensor | None, channels: int, activation: ActivationFunctionType) -> Finishing:
+    """A constant bias and a clamp."""
+    rows = _rows(channels)
+    table = aligned((rows,), np.float32)
+    if bias is not None:
+        table[:channels] = bias.data.reshape(-1)
+    low, high = float_activation_range(activation)
+    return Finishing(32, Finish.ABOVE, table, rows, (float(low), float(high), 0.0))
+
+
+def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | None:
+    """Requantization of a constant layer; None where its numbers are too large for it.
+
+    Args:
+        integer: whether sums are int32; else they are float32.
+    """
+    requantizer = layer.requantizer()
+    kind = layer.output.dtype
+    if not requantizer.fits(kind) or requantizer.limit > (2.0**31 - 1 if integer else 2.0**24):
+        return None
+    factors = requantizer.factors
+    if not len(factors) or requantizer.limit * float(np.abs(factors).max()) > 2.0**30:
+        return None
+    rounding, zero = _rounding(requantizer, kind)
+    channels = len(factors)
+    rows = _rows(channels)
+    table = aligned((rows * 28,), np.uint8)
+    starts = table[: rows * 4].view(np.int32 if integer else np.float32)
+    values = table[rows * 4 :].view(np.float64).reshape(3, rows)
+    starts[:channels] = requantizer.offsets
+    values[0, :channels] = factors
+    whole = requantizer.zero_point - zero
+    values[1, :channels] = 0.5 + requantizer.nudges + whole
+    values[2, :channels] = 0.5 - requantizer.nudges + whole
+    high = max(requantizer.low, requantizer.high)
+    return Finishing(8 * kind.itemsize, rounding, table, rows, (float(requantizer.low), float(high), float(zero)))
+
+
+def _rounding(requantizer: Requantizer, kind: np.dtype) -> tuple[int, int]:
+    """Which rounding serves, and what is added to the rounded number."""
+    if requantizer.rounding is Rounding.FLOAT:
+        return Finish.AWAY, requantizer.zero_point
+    if requantizer.low >= requantizer.zero_point:
+        return Finish.ABOVE, requantizer.zero_point
+    unit = 15 if requantizer.rounding is Rounding.WIDE else 31
+    if 8 * kind.itemsize + 2 + unit - int(requantizer.multipliers[1].min()) <= 53:
+        return Finish.EXACT, int(np.iinfo(kind).min)
+    return Finish.FLOOR, requantizer.zero_point

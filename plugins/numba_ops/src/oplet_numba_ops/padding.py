@@ -1,0 +1,51 @@
+"""Copying maps into larger ones: a border of one value around them, bytes flipped or numbers converted on the way."""
+
+from __future__ import annotations
+
+import functools
+
+from oplet_numba_ops.kernels import Kernel
+
+__all__ = ["pad_kernel"]
+
+
+def _pad(source, target, top, left, value, flip):  # type: ignore[no-untyped-def]
+    batch, rows, width = source.shape
+    for b in range(batch):
+        for y in range(target.shape[1]):
+            line = target[b, y]
+            if y < top or y >= top + rows:
+                line[:] = value
+            else:
+                line[:left] = value
+                values = source[b, y - top]
+                for x in range(width):
+                    line[left + x] = values[x] ^ flip
+                line[left + width :] = value
+
+
+def _convert(source, target, top, left, value):  # type: ignore[no-untyped-def]
+    batch, rows, width = source.shape
+    for b in range(batch):
+        for y in range(target.shape[1]):
+            line = target[b, y]
+            if y < top or y >= top + rows:
+                line[:] = value
+            else:
+                line[:left] = value
+                values = source[b, y - top]
+                for x in range(width):
+                    line[left + x] = values[x]
+                line[left + width :] = value
+
+
+@functools.lru_cache(maxsize=None)
+def pad_kernel(source: str) -> Kernel:
+    """The kernel for maps (batch, rows, values of a row); `top` rows and `left` values go before them.
+
+    Args:
+        source: numba's name of its numbers. "u1" are copied as bytes, each xor `flip`; others become float32.
+    """
+    if source == "u1":
+        return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, u1, u1)")
+    return Kernel(_convert, f"void({source}[:,:,::1], f4[:,:,::1], i8, i8, f4)")

@@ -1,0 +1,27 @@
+"""What the processor offers, as far as kernels are laid out for it."""
+
+from __future__ import annotations
+
+import functools
+
+__all__ = ["has_byte_products", "tile_rows"]
+
+
+@functools.lru_cache(maxsize=None)
+def _features() -> dict[str, bool]:
+    import llvmlite.binding as llvm
+
+    return dict(llvm.get_host_cpu_features())
+
+
+def has_byte_products() -> bool:
+    """Whether it multiplies and sums bytes, 64 at a time (AVX-512 VNNI)."""
+    features = _features()
+    return bool(features.get("avx512vnni") and features.get("avx512bw") and features.get("avx512vl"))
+
+
+def tile_rows() -> dict[int, int]:
+    """How many windows a tile has, by its number of vectors of filters, so that all sums stay in registers."""
+    if _features().get("avx512f"):
+        return {4: 6, 3: 8, 2: 10, 1: 12}
+    return {2: 3, 1: 6}

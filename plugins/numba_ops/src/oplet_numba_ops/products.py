@@ -1,0 +1,170 @@
+"""Convolutions as tiles of products: how windows are read, how filters are laid out, and the calls that do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_builtin_ops.layers.windows import Windows
+from oplet_numba_ops.finishing import Finishing, quantized_finishing
+from oplet_numba_ops.memory import Array, aligned, calls
+from oplet_numba_ops.overriding import Bind, Thunk
+from oplet_numba_ops.padding import pad_kernel
+from oplet_numba_ops.processor import has_byte_products, tile_rows
+from oplet_numba_ops.threads import parts, together
+from oplet_numba_ops.tiles import product_kernel
+from oplet_numba_ops.vectors import LANES
+
+__all__ = ["plan_quantized_tiles", "plan_tiles"]
+
+#: Bytes of the input whose windows are multiplied with all filters before the next are read: they stay in the cache.
+_BLOCK = 1 << 18
+#: Multiply-adds that are worth another thread.
+_WORTH = 200_000
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the windows lie in memory.
+
+    Attributes:
+        runs: how many runs of consecutive values make a window.
+        length: values of a run.
+        offsets: of the runs, in values.
+        starts: of the windows, in values.
+    """
+
+    runs: int
+    length: int
+    offsets: Array
+    starts: Array
+
+
+def _layout(windows: Windows) -> _Layout:
+    h, w, channels = windows.height, windows.width, windows.channels
+    batch, rows, columns, _ = windows.padded_shape
+    row = columns * channels
+    images, y, x = np.ogrid[:batch, : h.out, : w.out]
+    starts = (images * rows + y * h.stride) * row + x * (w.stride * channels)
+    if w.dilation == 1:
+        if h.filter > 1 and w.filter == columns and h.dilation == 1:
+            return _Layout(1, h.filter * row, np.zeros(1, np.int64), starts.reshape(-1))
+        return _Layout(h.filter, w.filter * channels, np.arange(h.filter) * (h.dilation * row), starts.reshape(-1))
+    i, j = np.ogrid[: h.filter, : w.filter]
+    offsets = i * (h.dilation * row) + j * (w.dilation * channels)
+    return _Layout(h.filter * w.filter, channels, offsets.reshape(-1), starts.reshape(-1))
+
+
+def _vectors(filters: int) -> int:
+    """How many vectors of filters make a panel, so that few are in vain."""
+    costs = {4: 1.0, 3: 1.0, 2: 1.03, 1: 1.25}
+    return min((v for v in tile_rows()), key=lambda v: -(-filters // (v * LANES)) * v * costs[v])
+
+
+def _panels(matrix: Array, layout: _Layout, vectors: int, integer: bool) -> Array:
+    """Filters (filters, values of a window) as tiles read them: panel by panel, value by value, filter by filter."""
+    filters = len(matrix)
+    width = vectors * LANES
+    count = -(-filters // width)
+    group = 4 if integer else 1
+    steps = -(-layout.length // group)
+    whole = np.zeros((count * width, layout.runs, steps * group), np.int8 if integer else np.float32)
+    whole[:filters, :, : layout.length] = matrix.reshape(filters, layout.runs, layout.length)
+    panels = aligned((count, layout.runs, steps, width, group), whole.dtype)
+    panels[...] = whole.reshape(count, width, layout.runs, steps, group).transpose(0, 2, 3, 1, 4)
+    return panels
+
+
+def plan_tiles(
+    context: Context,
+    node: Node,
+    windows: Windows,
+    filters: int,
+    rows: Callable[[], Array],
+    finishing: Callable[[], Finishing],
+    *,
+    integer: bool = False,
+    pad: float = 0,
+) -> Bind | None:
+    """Lay out a convolution with constant weights, ask for its scratch memory and compile its kernels.
+
+    Args:
+        rows: gives the weights, (filters, values of a window).
+        finishing: what follows the sums.
+        integer: whether bytes are multiplied; else floats are, and integers are converted to them.
+        pad: the value of the padding.
+    """
+    source, output = node.inputs[0], node.outputs[0]
+    if not windows.count or not filters:
+        return None
+    finish = finishing()
+    layout = _layout(windows)
+    vectors = _vectors(filters)
+    tile = tile_rows()[vectors] if windows.count > 1 else 1
+    product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding).compiled()
+    compute = TensorType.UINT8 if integer else TensorType.FLOAT32
+    flip = 0x80 if source.type == TensorType.INT8 else 0
+    scratch: Tensor | None = None
+    if windows.is_padded or source.type != compute:
+        size = int(np.prod(windows.padded_shape))
+        scratch = context.add_temporary(node, (size + 64,), compute)
+        fill = pad_kernel("u1" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}").compiled()
+    panels = node.cached(f"panels {vectors} {integer}", lambda: _panels(rows(), layout, vectors, integer))
+    item = 1 if integer else 4
+    starts = np.ascontiguousarray(layout.starts, np.int64) * item
+    offsets = np.ascontiguousarray(layout.offsets, np.int64) * item
+    steps = panels.shape[2]
+    depth = layout.runs * layout.length
+    block = max(tile, _BLOCK // (item * depth) // tile * tile)
+    worth = max(1, windows.count * depth * filters // _WORTH)
+    ranges = parts(windows.count, min(context.num_threads, worth), tile)
+
+    def bind() -> Thunk:
+        values: Any = source.data
+        program: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        if scratch is not None:
+            batch, height, width, channels = windows.padded_shape
+            target = scratch.data[: batch * height * width * channels].reshape(batch, height, width * channels)
+            maps = values.view(np.uint8) if integer else values
+            maps = maps.reshape(batch, windows.height.size, windows.width.size * channels)
+            where = windows.height.before, windows.width.before * channels
+            flipped = (int(pad) & 0xFF) ^ flip
+            program.append((fill, (maps, target, *where, flipped, flip) if integer else (maps, target, *where, float(pad))))
+            values = target
+        result = output.data
+        arguments = [
+            (
+                values.ctypes.data, starts.ctypes.data, offsets.ctypes.data, layout.runs, steps, panels.ctypes.data,
+                finish.table.ctypes.data, finish.channels, filters, result.ctypes.data, filters * result.itemsize,
+                first, last, block, *finish.bounds,
+            )
+            for first, last in ranges
+        ]  # fmt: skip
+        program.append(together(product, arguments))
+        return calls(program, values, result, starts, offsets, panels, finish.table)
+
+    return bind
+
+
+def plan_quantized_tiles(context: Context, node: Node, windows: Windows, layer: QuantizedLayer, pad: int) -> Bind | None:
+    """The same for a layer of integers with constant weights and bias; None where its sums are not exact in a vector's lanes.
+
+    Args:
+        pad: the value of the padding.
+    """
+    bytes_go = layer.source.type == TensorType.INT8 and layer.zero_point == 0 and layer.output.dtype.itemsize == 1
+    integer = bytes_go and layer.weights.type in (TensorType.INT8, TensorType.INT4) and has_byte_products()
+    finish = quantized_finishing(layer, integer)
+    if finish is None:
+        return None
+    filters = layer.weights.shape[layer.axis]
+    if integer:
+        # The kernel adds 128 to each activation, to make it unsigned.
+        starts = finish.table[: finish.channels * 4].view(np.int32)
+        starts[:filters] -= 128 * layer.rows().sum(axis=1, dtype=np.int32)
+    return plan_tiles(context, node, windows, filters, layer.rows, lambda: finish, integer=integer, pad=pad)

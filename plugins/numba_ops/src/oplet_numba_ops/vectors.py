@@ -1,0 +1,158 @@
+"""Vector instructions for kernels: what LLVM is told to emit, sixteen 32-bit lanes at a time.
+
+Loops that numba leaves to LLVM's vectorizer are fast or ten times slower by accident. The inner loops of convolutions are therefore
+emitted as vector code. LLVM cuts sixteen lanes into whatever the processor has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+__all__ = ["LANES", "Finish", "address", "broadcast", "load", "mask_below", "multiply_add", "store"]
+
+LANES = 16
+
+I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+F32, F64 = ir.FloatType(), ir.DoubleType()
+#: The float below a half, so that adding it to a number just below a half does not carry over.
+_BELOW_HALF = 0.49999999999999994
+
+
+def constant(value: Any, scalar: Any, lanes: int = LANES) -> ir.Constant:
+    """The same value in all lanes."""
+    return ir.Constant(ir.VectorType(scalar, lanes), [value] * lanes)
+
+
+def address(builder: ir.IRBuilder, base: Any, offset: Any, pointee: Any) -> Any:
+    """The pointer to `pointee` that is `offset` bytes behind the integer `base`."""
+    pointer = builder.inttoptr(base, I8.as_pointer())
+    return builder.bitcast(builder.gep(pointer, [offset]), pointee.as_pointer())
+
+
+def load(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, lanes: int = LANES) -> Any:
+    """A vector from memory, aligned as its scalars are."""
+    kind = ir.VectorType(scalar, lanes) if lanes > 1 else scalar
+    return builder.load(address(builder, base, offset, kind), align=4 if scalar in (F32, I32) else 8)
+
+
+def broadcast(builder: ir.IRBuilder, scalar: Any, lanes: int = LANES) -> Any:
+    """A scalar in all lanes."""
+    kind = ir.VectorType(scalar.type, lanes)
+    first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, ir.Constant(I32, 0))
+    return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), constant(0, I32, lanes))
+
+
+def _intrinsic(builder: ir.IRBuilder, name: str, result: Any, arguments: list[Any]) -> Any:
+    module = builder.module
+    function = module.globals.get(name)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(result, [a.type for a in arguments]), name)
+    return builder.call(function, arguments)
+
+
+def multiply_add(builder: ir.IRBuilder, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, fused where the processor can."""
+    return _intrinsic(builder, f"llvm.fmuladd.v{LANES}f32", a.type, [a, b, c])
+
+
+def dot_bytes(builder: ir.IRBuilder, unsigned: Any, signed: Any, total: Any) -> Any:
+    """`total` plus the sums of four products of an unsigned and a signed byte in each 32-bit lane (AVX-512 VNNI)."""
+    kind = ir.FunctionType(total.type, [total.type] * 3)
+    return builder.call(ir.InlineAsm(kind, "vpdpbusd $3, $2, $0", "=v,0,v,v", side_effect=False), [total, unsigned, signed])
+
+
+def mask_below(builder: ir.IRBuilder, count: Any) -> Any:
+    """The lanes whose number is below the 64-bit integer `count`."""
+    numbers = ir.Constant(ir.VectorType(I32, LANES), list(range(LANES)))
+    limit = builder.trunc(builder.select(builder.icmp_signed("<", count, I64(LANES)), count, I64(LANES)), I32)
+    return builder.icmp_signed("<", numbers, broadcast(builder, limit))
+
+
+def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) -> None:
+    """Write the lanes that `mask` has."""
+    scalar = value.type.element
+    name = {F32: "f32", I8: "i8", I16: "i16"}[scalar]
+    pointer = address(builder, base, offset, value.type)
+    align = I32(4 if scalar == F32 else 2 if scalar == I16 else 1)
+    module, full = builder.module, f"llvm.masked.store.v{LANES}{name}.p0"
+    function = module.globals.get(full)
+    if function is None:
+        kinds = [value.type, pointer.type, I32, mask.type]
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), full)
+    builder.call(function, [value, pointer, align, mask])
+
+
+class Finish:
+    """What follows the sums of a layer: nothing but a clamp for floats, the scaling to steps of the output for integers.
+
+    Integers are scaled by `oplet_builtin_ops.arithmetic.requantize`'s formula, floor(sum * factor + threshold), where the threshold is
+    a half and what the first of two roundings adds to it or, below zero, takes from it.
+
+    Args:
+        bits: of an output: 32 for floats, 8 or 16 for integers.
+        rounding: how integers are rounded, one of the numbers in this class.
+        table: the address of per-channel values: the 32-bit numbers with which sums begin (a float's bias, an integer's offset), and
+            for integers three rows of float64: factors, thresholds above zero, thresholds below zero.
+        channels: how many each row of the table has, a multiple of the lanes.
+        low: the smallest output; a float64, like `high` and `zero`.
+        high: the largest output.
+        zero: what is added to integers at last: the zero point; with EXACT the lowest number of the type.
+    """
+
+    #: What is below zero is clamped, so that its rounding does not matter.
+    ABOVE = 0
+    #: Thresholds contain the zero point, less the type's lowest number: what is not clamped is positive, and its fraction is cut off.
+    EXACT = 1
+    #: `floor` goes before the zero point, where float64 would not hold the sum of all.
+    FLOOR = 2
+    #: One rounding, halves away from zero.
+    AWAY = 3
+
+    def __init__(
+        self, builder: ir.IRBuilder, bits: int, rounding: int, table: Any, channels: Any, low: Any, high: Any, zero: Any
+    ) -> None:
+        self.builder, self.bits, self.rounding = builder, bits, rounding
+        self.table, self.row = builder.add(table, builder.mul(channels, I64(4))), builder.mul(channels, I64(8))
+        self.starts = table
+        if bits == 32:
+            bounds = builder.fptrunc(low, F32), builder.fptrunc(high, F32), builder.fptrunc(zero, F32)
+        else:
+            bounds = builder.fptosi(low, I32), builder.fptosi(high, I32), builder.fptosi(zero, I32)
+        self.low, self.high, self.zero = (broadcast(builder, value) for value in bounds)
+
+    def start(self, channel: Any, integer: bool) -> Any:
+        """What sums of sixteen channels begin with."""
+        return load(self.builder, self.starts, self.builder.mul(channel, I64(4)), I32 if integer else F32)
+
+    def _value(self, row: int, channel: Any) -> Any:
+        b = self.builder
+        return load(b, self.table, b.add(b.mul(self.row, I64(row)), b.mul(channel, I64(8))), F64)
+
+    def outputs(self, total: Any, channel: Any) -> Any:
+        """The outputs of sixteen channels from their sums."""
+        b = self.builder
+        if self.bits == 32:
+            # Not-a-number stays what it is.
+            total = b.select(b.fcmp_ordered("<", total, self.low), self.low, total)
+            return b.select(b.fcmp_ordered(">", total, self.high), self.high, total)
+        wide = ir.VectorType(F64, LANES)
+        integer = total.type.element == I32
+        u = b.fmul(b.sitofp(total, wide) if integer else b.fpext(total, wide), self._value(0, channel))
+        if self.rounding == self.ABOVE:
+            u = b.fadd(u, self._value(1, channel))
+        else:
+            negative = b.icmp_signed("<", total, constant(0, I32)) if integer else b.fcmp_ordered("<", total, constant(0.0, F32))
+            if self.rounding == self.AWAY:
+                threshold = b.select(negative, constant(-_BELOW_HALF, F64), constant(_BELOW_HALF, F64))
+            else:
+                threshold = b.select(negative, self._value(2, channel), self._value(1, channel))
+            u = b.fadd(u, threshold)
+        if self.rounding == self.FLOOR:
+            u = _intrinsic(b, f"llvm.floor.v{LANES}f64", wide, [u])
+        whole = b.fptosi(u, ir.VectorType(I32, LANES))
+        whole = b.add(whole, self.zero)
+        whole = b.select(b.icmp_signed("<", whole, self.low), self.low, whole)
+        whole = b.select(b.icmp_signed(">", whole, self.high), self.high, whole)
+        return b.trunc(whole, ir.VectorType(I8 if self.bits == 8 else I16, LANES))
