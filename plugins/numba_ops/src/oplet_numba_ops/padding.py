@@ -44,8 +44,8 @@ def pad_kernel(source: str) -> Kernel:
     """The kernel for maps (batch, rows, values of a row); `top` rows and `left` values go before them.
 
     Args:
-        source: numba's name of its numbers. "u1" are copied as bytes, each xor `flip`; others become float32.
+        source: numba's name of its numbers, which become float32; "" for bytes that stay what they are, each xor `flip`.
     """
-    if source == "u1":
+    if not source:
         return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, u1, u1)")
     return Kernel(_convert, f"void({source}[:,:,::1], f4[:,:,::1], i8, i8, f4)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-__all__ = ["has_byte_products", "tile_rows"]
+__all__ = ["has_byte_products", "tile_rows", "windows_together"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -25,3 +25,8 @@ def tile_rows() -> dict[int, int]:
     if _features().get("avx512f"):
         return {4: 6, 3: 8, 2: 10, 1: 12}
     return {2: 3, 1: 6}
+
+
+def windows_together() -> int:
+    """How many windows of a depthwise convolution are summed together in registers."""
+    return 4 if _features().get("avx512f") else 2

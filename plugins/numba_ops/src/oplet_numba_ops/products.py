@@ -113,8 +113,8 @@ def plan_tiles(
     if windows.is_padded or source.type != compute:
         size = int(np.prod(windows.padded_shape))
         scratch = context.add_temporary(node, (size + 64,), compute)
-        fill = pad_kernel("u1" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}").compiled()
-    panels = node.cached(f"panels {vectors} {integer}", lambda: _panels(rows(), layout, vectors, integer))
+        fill = pad_kernel("" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}").compiled()
+    panels = node.cached(f"panels {vectors} {layout.runs} {integer}", lambda: _panels(rows(), layout, vectors, integer))
     item = 1 if integer else 4
     starts = np.ascontiguousarray(layout.starts, np.int64) * item
     offsets = np.ascontiguousarray(layout.offsets, np.int64) * item

@@ -1,14 +1,40 @@
-"""DEPTHWISE_CONV_2D, compiled."""
+"""DEPTHWISE_CONV_2D, compiled: float32 and integers whose sums float32 holds exactly, with constant weights."""
 
 from __future__ import annotations
 
 from oplet import Context, Node
+from oplet.schema.options import DepthwiseConv2DOptions
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_builtin_ops.layers.windows import Windows
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
+from oplet_numba_ops.depthwise import plan_depthwise
+from oplet_numba_ops.finishing import float_finishing, quantized_finishing
+from oplet_numba_ops.memory import Array
 from oplet_numba_ops.overriding import Bind, override
 
 
 def plan(context: Context, node: Node) -> Bind | None:
-    return None
+    source, weights = node.inputs[:2]
+    bias = node.optional_input(2)
+    if not weights.is_constant or not (bias is None or bias.is_constant) or weights.sparsity is not None:
+        return None
+    products_or_taps, layer = node.prepared
+    plain: Windows = products_or_taps.windows
+    _, rows, columns, filters = weights.shape
+    windows = Windows(plain.batch, plain.height, plain.width, filters)
+    if layer is None:
+        finish = float_finishing(bias, filters, node.options(DepthwiseConv2DOptions).fused_activation_function)
+    elif isinstance(layer, QuantizedLayer) and (found := quantized_finishing(layer, False)) is not None:
+        finish = found
+    else:
+        return None
+
+    def taps() -> Array:
+        values: Array = weights.data[0] if layer is None else layer.rows().T
+        return values.reshape(rows, columns, filters)
+
+    pad = 0 if layer is None else source.zero_point
+    return plan_depthwise(context, node, windows, filters // source.shape[3], taps, finish, float(pad))
 
 
 REGISTRATION = override(BUILTIN, plan)

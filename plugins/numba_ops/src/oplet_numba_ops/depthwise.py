@@ -1,0 +1,78 @@
+"""Depthwise convolutions laid out for the kernels of `taps`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from oplet import Context, Node, TensorType
+from oplet_builtin_ops.layers.windows import Windows
+from oplet_numba_ops.finishing import Finishing
+from oplet_numba_ops.memory import Array, aligned, calls, padded_rows
+from oplet_numba_ops.overriding import Bind, Thunk
+from oplet_numba_ops.processor import windows_together
+from oplet_numba_ops.taps import taps_kernel
+from oplet_numba_ops.threads import parts, together
+from oplet_numba_ops.vectors import LANES
+
+__all__ = ["plan_depthwise"]
+
+#: Multiply-adds that are worth another thread.
+_WORTH = 100_000
+
+
+def plan_depthwise(
+    context: Context, node: Node, windows: Windows, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
+) -> Bind | None:
+    """Lay out a depthwise convolution with constant weights, ask for its scratch memory and compile its kernel.
+
+    Args:
+        windows: over the input, with as many channels as the output has.
+        multiplier: output channels of each input channel.
+        taps: gives the weights, (height, width, channels).
+        finish: what follows the sums.
+        pad: the value of the padding.
+    """
+    source, output = node.inputs[0], node.outputs[0]
+    h, w, columns = windows.height, windows.width, windows.channels
+    # Every tap is unrolled: filters as large as maps would make endless code.
+    if not windows.count or h.filter * w.filter > 81:
+        return None
+    kind = np.dtype(source.dtype)
+    pixels = max(1, min(windows_together(), w.out))
+    kernel = taps_kernel(
+        f"{kind.kind}{kind.itemsize}", h.filter, w.filter, w.stride, w.dilation, pixels, finish.bits, finish.rounding
+    ).compiled()
+    row = padded_rows(columns, LANES)
+    width = max(windows.padded_shape[2], w.size)
+    direct = (
+        source.type == TensorType.FLOAT32 and multiplier == 1 and row == columns and windows.padded_shape[2] <= w.size
+    )
+    slots = 0 if direct else h.span
+    count = windows.batch * h.out
+    work = windows.count * columns * h.filter * w.filter
+    ranges = parts(count, min(context.num_threads, max(1, work // _WORTH)))
+    rings = [context.add_temporary(node, (slots + 1, width * row), TensorType.FLOAT32) for _ in ranges]
+
+    def arrange() -> Array:
+        weights = aligned((h.filter, w.filter, row), np.float32)
+        weights[..., :columns] = taps()
+        return weights
+
+    weights = node.cached("taps", arrange)
+
+    def bind() -> Thunk:
+        values, result = source.data, output.data
+        maps = values.reshape(windows.batch * h.size, -1)
+        arguments = [
+            (
+                maps, ring.data, np.zeros(h.filter, np.int64), weights.ctypes.data, finish.table.ctypes.data, finish.channels,
+                columns, multiplier, result.ctypes.data, first, last, h.size, h.out, w.out, h.before, w.before,
+                h.stride, h.dilation, int(direct), pad, *finish.bounds,
+            )
+            for ring, (first, last) in zip(rings, ranges)
+        ]  # fmt: skip
+        return calls([together(kernel, arguments)], values, result, weights, finish.table)
+
+    return bind
