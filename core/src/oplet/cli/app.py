@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import oplet
+from oplet.cli.benchmark import benchmark
 from oplet.cli.build import build
 from oplet.cli.compare import compare
 from oplet.cli.doctor import doctor
@@ -50,5 +51,5 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, compare, partition, inspect, versions, rewrite, select, build, doctor, plugins, new_op, new_delegate):
+for command in (run, compare, partition, benchmark, inspect, versions, rewrite, select, build, doctor, plugins, new_op, new_delegate):
     app.command()(command)

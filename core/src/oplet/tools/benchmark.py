@@ -1,0 +1,335 @@
+"""How fast a model runs, what it takes of memory, and which nodes the time goes to.
+
+The counterpart of LiteRT's benchmark_model (tflite/tools/benchmark), whose numbers of runs and seconds it has by default.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from oplet.errors import TensorError
+from oplet.runtime.interpreter import Interpreter
+from oplet.runtime.profiler import Event, Profiler
+from oplet.tools.inputs import load_inputs
+from oplet.tools.litert_rival import LiteRTRival, RivalError, import_litert
+from oplet.tools.memory_use import peak_bytes, resident_bytes
+from oplet.tools.named_model import NamedModel
+from oplet.tools.profile import Place, Profile, node_names, summarize
+from oplet.tools.timings import Ratio, Timings
+from oplet.tools.trace import Span
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["Benchmark", "Memory", "Rival", "Schedule", "benchmark_model", "parse_shape"]
+
+#: Called between runs with what is being done, and which part of it is done, up to 1.
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often to run. There are at least so many runs, and they take at least so many seconds together.
+
+    Attributes:
+        warmup_runs: runs that do not count, before the others; the first inference is one of them. 0 for no more than that one.
+        warmup_min_secs: seconds of them.
+        num_runs: runs that count.
+        min_secs: seconds of them.
+        max_secs: seconds after which there are no more of a kind, once there was one.
+        profiled_runs: runs with the profiler on, after the others; 0 for no profile.
+    """
+
+    warmup_runs: int = 1
+    warmup_min_secs: float = 0.5
+    num_runs: int = 50
+    min_secs: float = 1.0
+    max_secs: float = 150.0
+    profiled_runs: int = 20
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What was taken of memory, in bytes; None where the system does not tell.
+
+    Attributes:
+        model: the model's file, which is mapped.
+        arena: blocks that the tensors share which change from node to node.
+        resident_before: of the process before the model was loaded, Python and numpy included.
+        resident_allocated: of the process when the tensors were allocated.
+        resident: of the process after the warm-up.
+        peak: the most that the process ever had in memory until then.
+    """
+
+    model: int
+    arena: int
+    resident_before: int | None
+    resident_allocated: int | None
+    resident: int | None
+    peak: int | None
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What another runtime took, its runs alternating with ours.
+
+    Attributes:
+        name: which.
+        version: its version.
+        load: seconds until its interpreter existed.
+        allocate: seconds until it was ready to run.
+        runs: its runs.
+        ratio: our time over its time, pair by pair: below 1 where oplet is faster.
+    """
+
+    name: str
+    version: str
+    load: float
+    allocate: float
+    runs: Timings
+    ratio: Ratio
+
+
+@dataclass
+class Benchmark:
+    """What was measured. Times are in seconds.
+
+    Attributes:
+        model: the file.
+        signature: the key of the signature that was run, "" for the first subgraph.
+        inputs: type and shape of each input, by name.
+        num_threads: threads that kernels may use.
+        delegated: how many nodes each delegate runs, and how many there were.
+        load: until the interpreter existed.
+        allocate: until it was ready to run.
+        first: the first inference.
+        warmup: the runs that do not count; None if there were none.
+        runs: the runs that count.
+        memory: what was taken of memory.
+        profile: which nodes the time went to, in runs of their own.
+        rivals: other runtimes.
+        events: what the profile is made of.
+        spans: the rest of what is worth showing in a trace.
+        names: what each node is called.
+    """
+
+    model: str
+    signature: str
+    inputs: dict[str, tuple[str, tuple[int, ...]]]
+    num_threads: int
+    delegated: list[tuple[str, int, int]]
+    load: float
+    allocate: float
+    first: float
+    warmup: Timings | None
+    runs: Timings
+    memory: Memory
+    profile: Profile
+    rivals: list[Rival] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list, repr=False)
+    spans: list[Span] = field(default_factory=list, repr=False)
+    names: dict[Place, str] = field(default_factory=dict, repr=False)
+
+
+def benchmark_model(
+    model: str | os.PathLike[str],
+    inputs: Sequence[str] = (),
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    signature: str | None = None,
+    schedule: Schedule = Schedule(),
+    seed: int = 0,
+    num_threads: int = 1,
+    plugins: PluginManager | None = None,
+    delegates: Sequence[Delegate] = (),
+    compare: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Benchmark:
+    """Measure a model.
+
+    Args:
+        model: the .tflite file.
+        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random.
+        shapes: other shapes for inputs, by name.
+        signature: which signature to run; the only one if None, or else the first subgraph.
+        schedule: how often.
+        seed: of the random values.
+        num_threads: threads that kernels may use.
+        plugins: where the kernels come from; all that are installed by default.
+        delegates: what claims nodes first, in this order.
+        compare: names of `oplet.tools.litert_rival.RIVALS` that take turns with oplet.
+        progress: is told how far it is.
+
+    Raises:
+        OpletError: the model, a package or an input is wrong.
+        RivalError: a rival is missing or cannot run the model.
+        OSError: a file cannot be read.
+    """
+    tell = progress or (lambda what, done: None)
+    if compare:
+        import_litert()
+    profiler = Profiler(enabled=False)
+    resident_before = resident_bytes()
+    spans = [Span("load", time.perf_counter(), 0.0)]
+    interpreter = Interpreter(
+        model_path=model,
+        num_threads=num_threads,
+        plugins=plugins,
+        experimental_delegates=delegates,
+        profiler=profiler,
+    )
+    spans[0] = _until_now(spans[0])
+    named = NamedModel(interpreter, signature)
+    index = interpreter._subgraph_of(named.signature) if named.signature else 0
+    if compare and index:
+        raise RivalError(f"LiteRT runs the first subgraph only by itself; '{named.signature}' is subgraph {index}.")
+    _resize(interpreter, index, named, shapes or {})
+    given = load_inputs(inputs, named.inputs)
+    values = {name: value for name, (value, _) in named.complete(given, seed).items()}
+    for name, value in values.items():
+        interpreter._resize(named.inputs[name]["index"], value.shape, index)
+    spans.append(Span("allocate", time.perf_counter(), 0.0))
+    interpreter._allocate(index)
+    spans[1] = _until_now(spans[1])
+    resident_allocated = resident_bytes()
+    for name, value in values.items():
+        interpreter._set(named.inputs[name]["index"], value, index)
+
+    def invoke() -> None:
+        interpreter._invoke(index)
+
+    def inspected() -> None:
+        spans.append(Span("inference", time.perf_counter(), 0.0))
+        invoke()
+        spans[-1] = _until_now(spans[-1])
+
+    with _without_collector():
+        spans.append(Span("first inference", time.perf_counter(), 0.0))
+        invoke()
+        spans[2] = _until_now(spans[2])
+        warmup: list[float] = []
+        if schedule.warmup_runs:
+            least, seconds = schedule.warmup_runs - 1, schedule.warmup_min_secs - spans[2].seconds
+            [warmup] = _rounds([invoke], least, seconds, schedule.max_secs, "warming up", tell)
+        memory = Memory(
+            model=os.path.getsize(model),
+            arena=sum(subgraph.arena_bytes for subgraph in interpreter._subgraphs),
+            resident_before=resident_before,
+            resident_allocated=resident_allocated,
+            resident=resident_bytes(),
+            peak=peak_bytes(),
+        )
+        fed = {named.inputs[name]["index"]: value for name, value in values.items()}
+        rivals = [LiteRTRival(name, model, fed, num_threads) for name in compare]
+        invokes = [invoke, *(rival.invoke for rival in rivals)]
+        runs, *others = _rounds(invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", tell)
+        profiler.enabled = True
+        [profiled] = _rounds([inspected], schedule.profiled_runs, 0.0, schedule.max_secs, "profiling", tell)
+        profiler.enabled = False
+    names = node_names(interpreter)
+    return Benchmark(
+        model=os.fspath(model),
+        signature=named.signature,
+        inputs={name: (_type(value), value.shape) for name, value in values.items()},
+        num_threads=num_threads,
+        delegated=[
+            (report.delegate, sum(map(len, report.partitions)), report.nodes) for report in interpreter.delegation_reports()
+        ],
+        load=spans[0].seconds,
+        allocate=spans[1].seconds,
+        first=spans[2].seconds,
+        warmup=Timings.of([spans[2].seconds, *warmup]) if schedule.warmup_runs else None,
+        runs=Timings.of(runs),
+        memory=memory,
+        profile=summarize(profiler.events, runs=len(profiled), names=names),
+        rivals=[
+            Rival(rival.name, rival.version, rival.load, rival.allocate, Timings.of(theirs), Ratio.of(runs, theirs))
+            for rival, theirs in zip(rivals, others)
+        ],
+        events=list(profiler.events),
+        spans=spans,
+        names=names,
+    )
+
+
+def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """An input's name and shape. The name ends at the last colon, as it may have colons itself.
+
+    Raises:
+        TensorError: the text is malformed.
+
+    Example:
+        >>> parse_shape("serving_default_x:0:1,224,224,3")
+        ('serving_default_x:0', (1, 224, 224, 3))
+    """
+    name, colon, dims = text.rpartition(":")
+    try:
+        shape = tuple(int(dim) for dim in dims.split(",")) if dims else ()
+    except ValueError:
+        colon = ""
+        shape = ()
+    if not colon or not name or any(dim < 0 for dim in shape):
+        raise TensorError(f"'{text}' is not of the form NAME:1,224,224,3.")
+    return name, shape
+
+
+def _resize(interpreter: Interpreter, subgraph: int, named: NamedModel, shapes: Mapping[str, Sequence[int]]) -> None:
+    for name, shape in shapes.items():
+        if name not in named.inputs:
+            known = ", ".join(f"'{known}'" for known in named.inputs) or "none"
+            raise TensorError(f"There is no input '{name}' to give a shape; the inputs are {known}.")
+        details = named.inputs[name]
+        interpreter._resize(details["index"], tuple(shape), subgraph)
+        fresh = interpreter._get_tensor_details(details["index"], subgraph)
+        named.inputs[name] = fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
+
+
+def _rounds(
+    invokes: Sequence[Callable[[], None]], least: int, min_secs: float, max_secs: float, what: str, tell: Progress
+) -> list[list[float]]:
+    """Let the runners take turns, and give the seconds of each; who begins changes from round to round."""
+    clock = time.perf_counter
+    seconds: list[list[float]] = [[] for _ in invokes]
+    spent, rounds = 0.0, 0
+    while (rounds < least or spent < min_secs) and (spent < max_secs or not rounds):
+        for place in range(len(invokes)):
+            runner = (rounds + place) % len(invokes)
+            invoke = invokes[runner]
+            start = clock()
+            invoke()
+            took = clock() - start
+            seconds[runner].append(took)
+            spent += took
+        rounds += 1
+        tell(what, max(min(rounds / max(least, 1), spent / min_secs if min_secs > 0 else 1.0), spent / max_secs))
+    return seconds
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Python's collector of garbage would count what other runs left."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _until_now(span: Span) -> Span:
+    return span._replace(seconds=time.perf_counter() - span.start)
+
+
+def _type(value: NDArray[Any]) -> str:
+    return "string" if value.dtype.hasobject else str(value.dtype)

@@ -1,0 +1,94 @@
+"""ai-edge-litert's interpreter on the same model and inputs, for timing beside oplet's."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from oplet.errors import OpletError
+
+__all__ = ["RIVALS", "LiteRTRival", "RivalError"]
+
+#: What `--compare` takes, and the op resolver of ai_edge_litert that each stands for.
+RIVALS = {
+    "litert": "AUTO",
+    "litert-no-xnnpack": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
+    "litert-reference": "BUILTIN_REF",
+}
+
+
+class RivalError(OpletError, RuntimeError):
+    """The other runtime is not installed, is unknown, or cannot run the model."""
+
+
+class LiteRTRival:
+    """One of LiteRT's kernel sets, with its inputs set and ready to invoke.
+
+    Attributes:
+        name: the key in `RIVALS`.
+        version: ai-edge-litert's version.
+        load: seconds that the constructor took.
+        allocate: seconds that `allocate_tensors` took.
+        invoke: runs it.
+
+    Args:
+        name: the key in `RIVALS`.
+        model: the .tflite file.
+        values: a value for each input of the first subgraph, by tensor index; their shapes resize the inputs.
+        num_threads: threads that it may use.
+
+    Raises:
+        RivalError: ai-edge-litert is not installed, there is no such kernel set, or it refuses the model.
+    """
+
+    def __init__(self, name: str, model: str | os.PathLike[str], values: Mapping[int, NDArray[Any]], num_threads: int) -> None:
+        module = import_litert()
+        if name not in RIVALS:
+            raise RivalError(f"There is no '{name}' to compare with; there are {', '.join(RIVALS)}.")
+        self.name = name
+        self.version = _version()
+        resolver = module.OpResolverType[RIVALS[name]]
+        try:
+            start = time.perf_counter()
+            interpreter = module.Interpreter(
+                model_path=os.fspath(model), num_threads=num_threads, experimental_op_resolver_type=resolver
+            )
+            self.load = time.perf_counter() - start
+            for index, value in values.items():
+                if tuple(interpreter._get_tensor_details(index, 0)["shape"]) != value.shape:
+                    interpreter.resize_tensor_input(index, value.shape)
+            start = time.perf_counter()
+            interpreter.allocate_tensors()
+            self.allocate = time.perf_counter() - start
+            for index, value in values.items():
+                interpreter.set_tensor(index, value)
+            interpreter.invoke()
+        except (ValueError, RuntimeError) as error:
+            raise RivalError(f"{name} cannot run the model: {error}") from error
+        self.invoke = interpreter.invoke
+
+
+def import_litert() -> Any:
+    """The module of LiteRT's interpreter.
+
+    Raises:
+        RivalError: it is not installed.
+    """
+    try:
+        from ai_edge_litert import interpreter
+    except ImportError as error:
+        raise RivalError(f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({error}).") from error
+    return interpreter
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("ai-edge-litert")
+    except PackageNotFoundError:
+        return ""

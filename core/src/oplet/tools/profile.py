@@ -1,0 +1,225 @@
+"""What a profiler saw, summed up: by node and by kind of op.
+
+Example:
+    >>> profiler = Profiler()  # doctest: +SKIP
+    >>> interpreter = Interpreter("model.tflite", profiler=profiler)  # doctest: +SKIP
+    >>> ...  # allocate, set the inputs, invoke as often as you like  # doctest: +SKIP
+    >>> [(op.op, op.share) for op in summarize(profiler.events).ops]  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from oplet.runtime.profiler import Event
+
+if TYPE_CHECKING:
+    from oplet.runtime.interpreter import Interpreter
+
+__all__ = ["NodeCost", "OpCost", "Place", "Profile", "nested", "node_names", "summarize"]
+
+#: A subgraph's index and a node's in it.
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """What one node costs in an inference, without the nodes of subgraphs that it calls.
+
+    Attributes:
+        subgraph: the subgraph's index.
+        node: the node's index in it.
+        op: the op's name.
+        label: what the kernel calls itself; the op's name when it says nothing.
+        name: the tensors that it writes.
+        start: seconds from the beginning of the inference until it starts, the first time; the mean.
+        first: seconds that its first run took.
+        seconds: seconds an inference, the mean.
+        least: seconds of its shortest run.
+        calls: runs an inference, the mean.
+        share: its part of the time of all nodes.
+        cumulative: its share and those of all nodes before it, in the order of the list that it is in.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    label: str
+    name: str
+    start: float
+    first: float
+    seconds: float
+    least: float
+    calls: float
+    share: float
+    cumulative: float
+
+
+@dataclass(frozen=True)
+class OpCost:
+    """What the nodes of one kind cost in an inference; kinds are told apart by the nodes' labels.
+
+    Attributes:
+        op: the label.
+        nodes: how many nodes.
+        calls: their runs an inference, the mean.
+        seconds: seconds an inference, the mean.
+        share: their part of the time of all nodes.
+        cumulative: their share and those of the kinds before.
+    """
+
+    op: str
+    nodes: int
+    calls: float
+    seconds: float
+    share: float
+    cumulative: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What nodes cost.
+
+    Attributes:
+        runs: how many inferences were looked at.
+        seconds: seconds an inference that nodes took together, the mean.
+        nodes: in the order in which they run.
+        by_time: the same nodes, the costliest first.
+        ops: kinds of ops, the costliest first.
+    """
+
+    runs: int = 0
+    seconds: float = 0
+    nodes: list[NodeCost] = field(default_factory=list)
+    by_time: list[NodeCost] = field(default_factory=list)
+    ops: list[OpCost] = field(default_factory=list)
+
+
+@dataclass
+class _Sum:
+    label: str
+    op: str
+    first: float
+    seconds: float = 0
+    least: float = float("inf")
+    calls: int = 0
+    start: float = 0
+    starts: int = 0
+
+
+def summarize(events: Sequence[Event], *, runs: int | None = None, names: Mapping[Place, str] | None = None) -> Profile:
+    """Sum up what a profiler collected.
+
+    Args:
+        events: `Profiler.events`.
+        runs: how many inferences they are of; as many as there are runs of the node that begins first, unless given.
+        names: what each node is called, see `node_names`.
+    """
+    if not events:
+        return Profile(runs or 0)
+    levels = list(nested(events))
+    opening = min((event for event, _, depth in levels if depth == 0), key=lambda event: event.start)
+    first_key = (opening.subgraph, opening.node, opening.label)
+    begins = [e.start for e, _, depth in levels if depth == 0 and (e.subgraph, e.node, e.label) == first_key]
+    runs = runs or len(begins)
+    sums: dict[tuple[int, int, str], _Sum] = {}
+    seen: dict[tuple[int, int, str], int] = {}
+    run = 0
+    for event, own, _ in levels:
+        while run < len(begins) and event.start >= begins[run]:
+            run += 1
+        key = (event.subgraph, event.node, event.label)
+        total = sums.setdefault(key, _Sum(event.label, event.op, own))
+        total.seconds += own
+        total.least = min(total.least, own)
+        total.calls += 1
+        if seen.get(key) != run:  # its first run in this inference
+            seen[key] = run
+            total.start += event.start - begins[run - 1]
+            total.starts += 1
+    whole = sum(total.seconds for total in sums.values()) or 1.0
+    nodes = sorted(sums.items(), key=lambda item: item[1].start / item[1].starts)
+    return Profile(
+        runs,
+        whole / runs,
+        _costs(nodes, whole, runs, names or {}),
+        _costs(sorted(nodes, key=lambda item: -item[1].seconds), whole, runs, names or {}),
+        _kinds(sums, whole, runs),
+    )
+
+
+def _costs(
+    nodes: Sequence[tuple[tuple[int, int, str], _Sum]], whole: float, runs: int, names: Mapping[Place, str]
+) -> list[NodeCost]:
+    costs, cumulative = [], 0.0
+    for (subgraph, node, label), total in nodes:
+        share = total.seconds / whole
+        cumulative += share
+        costs.append(
+            NodeCost(
+                subgraph,
+                node,
+                total.op,
+                label,
+                names.get((subgraph, node), ""),
+                total.start / total.starts,
+                total.first,
+                total.seconds / runs,
+                total.least,
+                total.calls / runs,
+                share,
+                cumulative,
+            )
+        )
+    return costs
+
+
+def _kinds(sums: Mapping[tuple[int, int, str], _Sum], whole: float, runs: int) -> list[OpCost]:
+    groups: dict[str, list[_Sum]] = defaultdict(list)
+    for total in sums.values():
+        groups[total.label].append(total)
+    costs, cumulative = [], 0.0
+    ranked = sorted(groups.items(), key=lambda item: -sum(total.seconds for total in item[1]))
+    for label, group in ranked:
+        seconds = sum(total.seconds for total in group)
+        cumulative += seconds / whole
+        calls = sum(total.calls for total in group)
+        costs.append(OpCost(label, len(group), calls / runs, seconds / runs, seconds / whole, cumulative))
+    return costs
+
+
+def nested(events: Sequence[Event]) -> Iterator[tuple[Event, float, int]]:
+    """Each event in the order of starts, with its seconds without those of events inside it, and how deep it lies.
+
+    Control flow, and delegates that tell of their operators, run nodes while a node runs.
+    """
+    order = sorted(events, key=lambda event: (event.start, -event.seconds))
+    inside = [0.0] * len(order)
+    depths = []
+    open_events: list[int] = []
+    for position, event in enumerate(order):
+        while open_events and not _holds(order[open_events[-1]], event):
+            open_events.pop()
+        if open_events:
+            inside[open_events[-1]] += event.seconds
+        depths.append(len(open_events))
+        open_events.append(position)
+    for event, children, depth in zip(order, inside, depths):
+        yield event, max(event.seconds - children, 0.0), depth
+
+
+def _holds(outer: Event, inner: Event) -> bool:
+    end = outer.start + outer.seconds
+    return inner.start < end and inner.start + inner.seconds <= end + 1e-9
+
+
+def node_names(interpreter: Interpreter) -> dict[Place, str]:
+    """What each node is called: the tensors that it writes."""
+    return {
+        (subgraph.index, node.index): ", ".join(tensor.name or f"tensor {tensor.index}" for tensor in node.outputs)
+        for subgraph in interpreter._subgraphs
+        for node in subgraph.nodes
+    }
