@@ -19,6 +19,7 @@ from oplet.model.verify import verify
 from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
 from oplet.ops.tensor import Tensor
+from oplet.runtime.arithmetic import Arithmetic
 from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
 from oplet.runtime.details import node_details, tensor_details
 from oplet.runtime.explain import NodeReport, explain_nodes
@@ -198,7 +199,7 @@ class Interpreter:
             self._model.check_files()
             nodes = [s.nodes[i] for s in self._live for i in s.execution_plan]
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
-            with np.errstate(all="ignore"):
+            with Arithmetic():
                 subgraph.allocate()
 
     def invoke(self) -> None:
@@ -215,9 +216,8 @@ class Interpreter:
     def _invoke(self, subgraph_index: int) -> None:
         self._ensure_idle()
         self._model.check_files()
-        # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
         subgraph = self._subgraph(subgraph_index)
-        with np.errstate(all="ignore"):
+        with Arithmetic():
             subgraph.invoke()
             if subgraph.delegation is not None and not self.allow_buffer_handle_output:
                 for index in subgraph.outputs:
@@ -484,7 +484,7 @@ class Interpreter:
 
         self._views.ensure_none()
         self._ensure_idle()
-        with np.errstate(all="ignore"):
+        with Arithmetic():
             apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse, only=subgraphs)
 
     def remove_all_delegates(self) -> None:
@@ -493,7 +493,7 @@ class Interpreter:
 
         self._views.ensure_none()
         self._ensure_idle()
-        with np.errstate(all="ignore"):
+        with Arithmetic():
             remove_delegates(self._subgraphs)
 
     def delegation_reports(self) -> list[DelegationReport]:
