@@ -1,97 +1,121 @@
-"""Median latencies of real models, side by side: oplet, LiteRT with XNNPACK and LiteRT without, one thread each.
+"""Latencies of models, side by side: oplet with numpy's and with numba's kernels, LiteRT, and others where they can.
 
-    python benchmarks/latency.py FOLDER [--least-bytes N] [--rounds N] [--markdown FILE]
+    python -m benchmarks.latency FOLDER [--least-bytes N] [--rounds N] [--onnx FOLDER] [--markdown FILE]
 
 FOLDER holds .tflite files, or the .zip files of recorded cases with a `model.tflite` in each case's folder. Each model's runners
-take turns, in processes of one thread, so that the machine's moods fall on all of them alike; believe the ratios, not the
-milliseconds.
+take turns in one process of one thread, so that the machine's moods fall on all of them alike; ratios are of runs of the same
+round. Believe the ratios, not the milliseconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
 import sys
-import time
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-# Before numpy is imported: its BLAS reads this once.
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
+from benchmarks import common, runners  # first: it has BLAS use one thread
 
-import numpy as np  # noqa: E402  the variables above must be set before
+import numpy as np  # isort: skip
 
-RUNNERS = ("oplet", "litert", "litert-xnnpack")
+__all__ = ["latency", "ratio_of"]
+
+#: What is divided by what.
+_PAIRS = (
+    ("oplet-numpy", "litert"),
+    ("oplet-numpy", "litert-xnnpack"),
+    ("oplet-numba", "litert-xnnpack"),
+    ("oplet-numpy", "litert-reference"),
+    ("oplet-numpy", "tflite-micro"),
+    ("oplet-numpy", "onnx.reference"),
+    ("oplet-numba", "oplet-numpy"),
+)
 
 
-def models(folder: Path, least_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Every different model in the folder that is large enough, with its name."""
-    seen: set[bytes] = set()
-    for path in sorted(folder.iterdir()):
-        if path.suffix == ".tflite":
-            found = [(path.stem, path.read_bytes())]
-        elif path.suffix == ".zip" and path.stem != "unrunnable":
-            with zipfile.ZipFile(path) as archive:
-                found = [(n.split("/")[-2], archive.read(n)) for n in archive.namelist() if n.endswith("/model.tflite")]
-        else:
+def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float] | None:
+    """Median and quartiles of the ratios, round by round; None without a round that both took part in."""
+    ratios = np.asarray(ours) / np.asarray(theirs)
+    ratios = ratios[~np.isnan(ratios)]
+    if not len(ratios):
+        return None
+    low, median, high = np.percentile(ratios, [25, 50, 75]).tolist()
+    return median, low, high
+
+
+def measure(
+    name: str, content: bytes, rounds: int, onnx_folder: Path | None = None
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """The seconds of each runner's runs, and why runners could not run the model."""
+    invokes: dict[str, Callable[[], object]] = {}
+    refused = {}
+    for kind in runners.RUNNERS:
+        if not runners.installed(kind):
+            refused[kind] = f"{runners.RUNNERS[kind]} is not installed"
             continue
-        for name, content in found:
-            if len(content) > least_bytes and content not in seen:
-                seen.add(content)
-                yield name, content
-
-
-def runner(kind: str, content: bytes) -> Any:
-    """An interpreter with its inputs set."""
-    if kind == "oplet":
-        from oplet import Interpreter
-
-        interpreter: Any = Interpreter(model_content=content, num_threads=1)
-    else:
-        from ai_edge_litert.interpreter import Interpreter as LiteRT
-        from ai_edge_litert.interpreter import OpResolverType
-
-        resolver = OpResolverType.AUTO if kind == "litert-xnnpack" else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        interpreter = LiteRT(model_content=content, num_threads=1, experimental_op_resolver_type=resolver)
-    interpreter.allocate_tensors()
-    random = np.random.default_rng(0)
-    for detail in interpreter.get_input_details():
-        dtype = np.dtype(detail["dtype"])
-        if dtype.kind == "f":
-            value = random.random(detail["shape"]).astype(dtype)
-        elif dtype.kind in "iu":
-            value = random.integers(0, 2 if dtype.itemsize > 1 else 100, detail["shape"]).astype(dtype)
-        else:
-            value = np.zeros(detail["shape"], dtype)
-        interpreter.set_tensor(detail["index"], value)
-    return interpreter
-
-
-def measure(content: bytes, rounds: int) -> dict[str, float]:
-    """Median seconds of an invoke by runner; absent where it cannot run the model."""
-    invokes: dict[str, Callable[[], None]] = {}
-    for kind in RUNNERS:
         try:
-            invokes[kind] = runner(kind, content).invoke
-            invokes[kind]()
-        except (ValueError, RuntimeError) as error:
-            invokes.pop(kind, None)
-            print(f"  {kind}: {str(error)[:160]}", file=sys.stderr)
-    times: dict[str, list[float]] = {kind: [] for kind in invokes}
-    for _ in range(rounds):
-        for kind, invoke in invokes.items():
-            start = time.perf_counter()
-            invoke()
-            times[kind].append(time.perf_counter() - start)
-    return {kind: statistics.median(values) for kind, values in times.items()}
+            invoke = runners.prepared(kind, name, content, onnx_folder)
+            for _ in range(1 if kind in runners.SLOW else 3):
+                invoke()
+            invokes[kind] = invoke
+        except Exception as error:  # each runtime has classes of its own
+            refused[kind] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return common.take_turns(invokes, rounds, rare=runners.SLOW), refused
 
 
-def geometric_mean(values: list[float]) -> float:
-    return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
+def latency(
+    found: Sequence[tuple[str, bytes]], rounds: int, onnx_folder: Path | None = None, tell: Callable[[str], None] = print
+) -> common.Section:
+    """Measure every model."""
+    section = common.Section("Latency", data={"models": {}, "means": {}, "refused": {}})
+    columns = ["model", *(f"{kind} ms#" for kind in runners.RUNNERS), *(f"{a} / {b}#" for a, b in _PAIRS)]
+    rows = []
+    ratios: dict[tuple[str, str], list[float]] = {pair: [] for pair in _PAIRS}
+    for name, content in found:
+        seconds, refused = measure(name, content, rounds, onnx_folder)
+        cells = [f"{np.nanmedian(seconds[kind]) * 1e3:.2f}" if kind in seconds else "-" for kind in runners.RUNNERS]
+        described = {}
+        for pair in _PAIRS:
+            ours, theirs = pair
+            ratio = ratio_of(seconds[ours], seconds[theirs]) if ours in seconds and theirs in seconds else None
+            if ratio is None:
+                cells.append("-")
+                continue
+            median, low, high = ratio
+            ratios[pair].append(median)
+            described[" / ".join(pair)] = ratio
+            cells.append(f"{median:.3g} ({low:.3g} to {high:.3g})")
+        rows.append([name, *cells])
+        section.data["models"][name] = {
+            "ms": {kind: float(np.nanmedian(values) * 1e3) for kind, values in seconds.items()},
+            "ratios": described,
+        }
+        section.data["refused"][name] = refused
+        tell(f"| {' | '.join(rows[-1])} |")
+    means = {pair: common.geometric_mean(values) for pair, values in ratios.items()}
+    section.data["means"] = {" / ".join(pair): (mean, len(ratios[pair])) for pair, mean in means.items()}
+    blanks = [""] * len(runners.RUNNERS)
+    rows.append(["geometric mean", *blanks, *(f"{means[p]:.3g} of {len(ratios[p])}" if ratios[p] else "-" for p in _PAIRS)])
+    section.lines = [
+        f"Medians of {rounds} rounds (of every fifth for {', '.join(runners.SLOW)}), one thread; ratios are of runs of the same "
+        "round, with their middle halves; below 1 the first one is faster.",
+        "",
+        *common.table(columns, rows),
+        "",
+        *_reasons(section.data["refused"]),
+    ]
+    return section
+
+
+def _reasons(refused: dict[str, dict[str, str]]) -> list[str]:
+    """Why there is no number, said once for all models that it is true of."""
+    models: dict[tuple[str, str], list[str]] = {}
+    for model, kinds in refused.items():
+        for kind, why in kinds.items():
+            models.setdefault((kind, why), []).append(model)
+    return [
+        f"- {kind}: {why} ({'all models' if len(names) == len(refused) else ', '.join(names)})"
+        for (kind, why), names in sorted(models.items())
+    ]
 
 
 def main() -> None:
@@ -99,29 +123,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--least-bytes", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--onnx", type=Path, help="the same models in ONNX, called NAME.onnx")
     parser.add_argument("--markdown", type=Path, help="also write the table here")
     arguments = parser.parse_args()
-    lines = [
-        "| model | oplet ms | LiteRT ms | LiteRT XNNPACK ms | oplet / LiteRT | oplet / XNNPACK |",
-        "|---|---|---|---|---|---|",
-    ]
-    ratios: dict[str, list[float]] = {"litert": [], "litert-xnnpack": []}
-    for name, content in models(arguments.folder, arguments.least_bytes):
-        median = measure(content, arguments.rounds)
-        cells = [f"{median[kind] * 1e3:.2f}" if kind in median else "-" for kind in RUNNERS]
-        for rival, values in ratios.items():
-            if "oplet" in median and rival in median:
-                values.append(median["oplet"] / median[rival])
-                cells.append(f"{values[-1]:.2f}")
-            else:
-                cells.append("-")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-    means = [f"{geometric_mean(ratios[rival]):.2f}" for rival in ratios]
-    lines.append(f"| geometric mean of {len(ratios['litert'])} | | | | {means[0]} | {means[1]} |")
-    print(lines[-1])
+    found = list(common.models(arguments.folder, arguments.least_bytes))
+    section = latency(found, arguments.rounds, arguments.onnx, tell=lambda line: print(line, file=sys.stderr, flush=True))
+    print(section.markdown)
     if arguments.markdown:
-        arguments.markdown.write_text("\n".join(lines) + "\n")
+        arguments.markdown.write_text(section.markdown, encoding="utf-8")
 
 
 if __name__ == "__main__":

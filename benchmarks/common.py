@@ -1,0 +1,111 @@
+"""What the measurements share: models, inputs, taking turns, and tables.
+
+Import it before numpy: it has BLAS use one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# Before numpy is imported: its BLAS reads these once.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np  # noqa: E402  the variables above must be set before
+from numpy.typing import NDArray  # noqa: E402
+
+__all__ = ["Section", "geometric_mean", "models", "random_value", "table", "take_turns"]
+
+
+@dataclass
+class Section:
+    """What one measurement says.
+
+    Attributes:
+        title: its headline.
+        lines: Markdown.
+        data: the numbers, for JSON and for the plot.
+    """
+
+    title: str
+    lines: list[str] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def markdown(self) -> str:
+        return "\n".join([f"## {self.title}", "", *self.lines, ""])
+
+
+def models(folder: Path, least_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """Every different model in the folder that is large enough, with its name.
+
+    The folder holds .tflite files, or .zip files of recorded cases with a `model.tflite` in each case's folder.
+    """
+    seen: set[bytes] = set()
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".tflite":
+            found = [(path.stem, path.read_bytes())]
+        elif path.suffix == ".zip" and path.stem != "unrunnable":
+            with zipfile.ZipFile(path) as archive:
+                found = [(n.split("/")[-2], archive.read(n)) for n in archive.namelist() if n.endswith("/model.tflite")]
+        else:
+            continue
+        for name, content in found:
+            if len(content) > least_bytes and content not in seen:
+                seen.add(content)
+                yield name, content
+
+
+def random_value(details: Mapping[str, Any], seed: int = 0) -> NDArray[Any]:
+    """A value for an input: reals in 0..1, small whole numbers, which fit every quantized type."""
+    random = np.random.default_rng(seed)
+    dtype, shape = np.dtype(details["dtype"]), tuple(details["shape"])
+    if dtype.kind == "f":
+        return np.asarray(random.random(shape)).astype(dtype)
+    if dtype.kind in "iu":
+        return random.integers(0, 2 if dtype.itemsize > 1 else 100, shape).astype(dtype)
+    return np.zeros(shape, dtype)
+
+
+def take_turns(
+    invokes: Mapping[str, Callable[[], object]], rounds: int, rare: Sequence[str] = (), every: int = 5
+) -> dict[str, list[float]]:
+    """The seconds of each runner's runs, round by round; NaN where it sat out.
+
+    Who begins changes from round to round, so that the machine's moods, and what a run leaves in the caches, fall on all alike.
+
+    Args:
+        rounds: how many.
+        rare: runners that are so slow that they take part in one round of `every` only.
+    """
+    clock = time.perf_counter
+    names = list(invokes)
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(rounds):
+        for place in range(len(names)):
+            name = names[(number + place) % len(names)]
+            if name in rare and number % every:
+                seconds[name].append(float("nan"))
+                continue
+            invoke = invokes[name]
+            start = clock()
+            invoke()
+            seconds[name].append(clock() - start)
+    return seconds
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values)))) if len(values) else float("nan")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """A Markdown table, numbers' columns (called "name#") to the right."""
+    head = [column.rstrip("#") for column in columns]
+    rule = ["---:" if column.endswith("#") else "---" for column in columns]
+    return [f"| {' | '.join(str(cell).replace('|', '/') for cell in row)} |" for row in (head, rule, *rows)]

@@ -1,0 +1,167 @@
+"""What it takes to begin: loading, allocating, the first inference, memory; and the arena against LiteRT's.
+
+    python -m benchmarks.resources FOLDER [--least-bytes N] [--rounds N]
+
+Each measurement is of a fresh process; the runtimes' processes take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import common, runners  # first: it has BLAS use one thread
+
+__all__ = ["arena", "start"]
+
+_KINDS = ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack")
+_STEPS = ("import", "load", "allocate", "first", "resident")
+_ROOT = Path(__file__).resolve().parents[1]
+
+#: A process of its own: milliseconds of each step, and the MiB that the model added to those of the imports.
+_CHILD = """
+import json, sys, time
+from pathlib import Path
+from benchmarks import common, runners
+from oplet.tools.memory_use import resident_bytes
+kind, content = sys.argv[1], Path(sys.argv[2]).read_bytes()
+clock = time.perf_counter
+times = [clock()]
+if kind in runners.OPLET:
+    import oplet.runtime.interpreter, oplet.plugins.manager
+else:
+    import ai_edge_litert.interpreter
+before = resident_bytes() or 0
+times.append(clock())
+interpreter = runners.make(kind, content)
+times.append(clock())
+interpreter.allocate_tensors()
+times.append(clock())
+runners.feed(interpreter)
+begin = clock()
+interpreter.invoke()
+first = clock() - begin
+steps = [b - a for a, b in zip(times, times[1:])] + [first]
+print("RESULT", json.dumps([1e3 * step for step in steps] + [((resident_bytes() or 0) - before) / 2**20]))
+"""
+
+
+def _child(kind: str, path: Path) -> list[float] | None:
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, kind, os.fspath(path)], capture_output=True, text=True, env=environment, cwd=_ROOT
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    return [float(number) for number in json.loads(found[0].removeprefix("RESULT "))] if found else None
+
+
+def start(found: Sequence[tuple[str, bytes]], rounds: int, tell: Callable[[str], None] = print) -> common.Section:
+    """Measure, for every model, what it takes to begin."""
+    kinds = [kind for kind in _KINDS if runners.installed(kind)]
+    section = common.Section("Start and memory", data={"models": {}})
+    rows: list[list[str]] = []
+    ratios: dict[str, list[float]] = {kind: [] for kind in kinds}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.tflite")
+        for name, content in found:
+            path.write_bytes(content)
+            measured: dict[str, list[list[float]]] = {kind: [] for kind in kinds}
+            for _ in range(rounds):
+                for kind in kinds:
+                    one = _child(kind, path)
+                    if one is not None:
+                        measured[kind].append(one)
+            medians = {kind: [statistics.median(column) for column in zip(*runs)] for kind, runs in measured.items() if runs}
+            section.data["models"][name] = {kind: dict(zip(_STEPS, values)) for kind, values in medians.items()}
+            rows += [[name, kind, *(f"{value:.1f}" for value in values)] for kind, values in medians.items()]
+            for kind, values in medians.items():
+                if "litert-xnnpack" in medians:
+                    theirs = medians["litert-xnnpack"]
+                    ratios[kind].append((values[1] + values[2]) / (theirs[1] + theirs[2]))
+            tell(f"start of {name}: " + ", ".join(f"{kind} {values[1] + values[2]:.1f} ms" for kind, values in medians.items()))
+    means = {kind: common.geometric_mean(values) for kind, values in ratios.items()}
+    section.data["load and allocate / litert-xnnpack"] = means
+    section.lines = [
+        f"Fresh processes, medians of {rounds}. `import` is what the runtime takes beyond numpy, `load` includes finding the "
+        "plugins, `resident` is what the process grew by from the import to the first inference.",
+        "",
+        *common.table(["model", "", "import ms#", "load ms#", "allocate ms#", "first inference ms#", "resident MiB#"], rows),
+        "",
+        "Load and allocate against LiteRT with XNNPACK, geometric mean: "
+        + ", ".join(f"{kind} {mean:.2f}" for kind, mean in means.items()),
+    ]
+    return section
+
+
+def arena(found: Sequence[tuple[str, bytes]]) -> common.Section:
+    """The bytes that tensors share, in oplet and in LiteRT without a delegate."""
+    rows, ratios = [], []
+    data: dict[str, Any] = {"models": {}}
+    for name, content in found:
+        try:
+            ours, theirs = _our_arena(content), _litert_arena(content)
+        except (ValueError, RuntimeError):
+            continue
+        ratios.append(ours / theirs)
+        data["models"][name] = (ours, theirs)
+        rows.append((name, f"{ours:,}", f"{theirs:,}", f"{ratios[-1]:.2f}"))
+    data["mean"] = common.geometric_mean(ratios)
+    lines = [
+        "Of LiteRT the span of the addresses of inputs, outputs and intermediate tensors is counted, where no delegate runs them; "
+        "what kernels keep elsewhere is not seen, nor is numpy's own scratch memory in oplet.",
+        "",
+        *common.table(["model", "oplet bytes#", "LiteRT bytes#", "ratio#"], rows),
+        "",
+        f"Geometric mean: {data['mean']:.2f}",
+    ]
+    return common.Section("Arena", lines, data)
+
+
+def _our_arena(content: bytes) -> int:
+    interpreter = runners.make("oplet-numpy", content)
+    interpreter.allocate_tensors()
+    return sum(subgraph.arena_bytes for subgraph in interpreter._subgraphs)
+
+
+def _litert_arena(content: bytes) -> int:
+    interpreter = runners.make("litert", content)
+    interpreter.allocate_tensors()
+    runners.feed(interpreter)
+    interpreter.invoke()  # tensors whose shapes depend on data have no memory before
+    used = {int(detail["index"]) for detail in interpreter.get_input_details()}
+    used |= {int(index) for op in interpreter._get_ops_details() for index in op["outputs"]}
+    low, high = None, 0
+    for index in used:
+        try:
+            view = interpreter.tensor(index)()
+        except ValueError:
+            continue
+        if view.nbytes:
+            address = view.ctypes.data
+            low = address if low is None else min(low, address)
+            high = max(high, address + view.nbytes)
+        del view
+    return high - (low or 0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--least-bytes", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    found = list(common.models(arguments.folder, arguments.least_bytes))
+    print(start(found, arguments.rounds, lambda line: print(line, file=sys.stderr, flush=True)).markdown)
+    print(arena(found).markdown)
+
+
+if __name__ == "__main__":
+    main()
