@@ -6,13 +6,28 @@ in the folder that NUMBA_CACHE_DIR names; where none of them can be written it i
 
 from __future__ import annotations
 
+import functools
 import threading
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 __all__ = ["Kernel", "kernel"]
 
 _LOCK = threading.RLock()
+
+
+@functools.lru_cache(maxsize=None)
+def _sources() -> str:
+    """A number that changes with this package's sources: numba looks at a kernel's own file only, not at what it is made of."""
+    digest = 0
+    try:
+        for path in sorted(Path(__file__).parent.glob("*.py")):
+            digest = zlib.crc32(path.read_bytes(), digest)
+    except OSError:  # not a folder: machine code is not cached then either
+        return ""
+    return f"{digest:08x}"
 
 
 class Kernel:
@@ -45,6 +60,7 @@ class Kernel:
 
         llvm.initialize_native_asmparser()  # for `dot_bytes`
         options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
+        self.function.__qualname__ = f"{self.function.__name__}_{_sources()}"  # part of the names of the cache's files
         try:
             compiled = numba.njit(cache=True, **options)(self.function)
         except RuntimeError:  # "no locator available": there is no folder to cache in

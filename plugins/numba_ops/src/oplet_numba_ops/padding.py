@@ -18,9 +18,9 @@ def _pad(source, target, top, left, value, flip):  # type: ignore[no-untyped-def
                 line[:] = value
             else:
                 line[:left] = value
-                values = source[b, y - top]
+                values, inner = source[b, y - top], line[left : left + width]
                 for x in range(width):
-                    line[left + x] = values[x] ^ flip
+                    inner[x] = values[x] ^ flip
                 line[left + width :] = value
 
 
@@ -33,9 +33,9 @@ def _convert(source, target, top, left, value):  # type: ignore[no-untyped-def]
                 line[:] = value
             else:
                 line[:left] = value
-                values = source[b, y - top]
+                values, inner = source[b, y - top], line[left : left + width]
                 for x in range(width):
-                    line[left + x] = values[x]
+                    inner[x] = values[x]
                 line[left + width :] = value
 
 

@@ -115,14 +115,15 @@ def taps_kernel(
                     else:
                         values = source[image * rows + row - top]
                         if pixel == depth:
-                            start = left * pixel
+                            inner = line[left * pixel : left * pixel + length]
                             for k in range(length):
-                                line[start + k] = values[k]
+                                inner[k] = values[k]
                         elif multiplier == 1:
                             for x in range(length // depth):
-                                start = (left + x) * pixel
+                                inner = line[(left + x) * pixel : (left + x) * pixel + depth]
+                                taken = values[x * depth : (x + 1) * depth]
                                 for c in range(depth):
-                                    line[start + c] = values[x * depth + c]
+                                    inner[c] = taken[c]
                         else:
                             for x in range(length // depth):
                                 start = (left + x) * pixel

@@ -1,0 +1,47 @@
+"""How the smaller operand of an elementwise op repeats, in the few patterns that compiled loops know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from math import prod
+
+__all__ = ["Repetition", "repetition"]
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A large operand is `blocks` blocks of `rows` rows of `columns` elements.
+
+    Attributes:
+        blocks: the number of blocks.
+        rows: in a block.
+        columns: in a row.
+        advance: how many elements of the small operand a block uses up; 0 where each block sees the same ones.
+        per_row: whether each row sees one element of the small operand; else it sees as many as it has.
+    """
+
+    blocks: int
+    rows: int
+    columns: int
+    advance: int
+    per_row: bool
+
+
+def repetition(large: Shape, small: Shape) -> Repetition | None:
+    """How `small` repeats over `large`, which it broadcasts to; None where that takes more than three nested loops."""
+    padded = (1,) * (len(large) - len(small)) + small
+    pairs = [(m, n > 1) for m, n in zip(large, padded) if m != 1]
+    runs = [(held, prod(m for m, _ in group)) for held, group in groupby(pairs, lambda pair: pair[1])]
+    if len(runs) > 3 or not runs:
+        return None if runs else Repetition(1, 1, 1, 0, False)
+    held = [flag for flag, _ in runs]
+    sizes = [size for _, size in runs]
+    if len(runs) == 1:
+        return Repetition(1, 1, sizes[0], 0, not held[0])
+    block = sizes[0] if len(runs) == 3 else 1
+    rows, columns = sizes[-2:]
+    advance = 0 if len(runs) < 3 or not held[0] else columns
+    return Repetition(block, rows, columns, advance, not held[-1])

@@ -1,0 +1,118 @@
+"""ADD, SUB, MUL and PRELU of two float32 operands, of which the second may repeat, with a fused clamp, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numba
+import numpy as np
+
+from oplet import Tensor
+from oplet_numba_ops.broadcasting import Repetition
+from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.memory import Array
+from oplet_numba_ops.overriding import Thunk
+
+__all__ = ["ADD", "MULTIPLY", "PRELU", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair"]
+
+ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU = range(5)
+_ZERO = np.float32(0)
+#: Rows shorter than this are written out several times, so that a loop over a row is worth starting.
+_LONG = 512
+
+_inlined: Callable[..., Any] = numba.njit(inline="never", error_model="numpy", boundscheck=False, nogil=True)
+
+
+@_inlined
+def _clamped(value, low, high):  # type: ignore[no-untyped-def]
+    # NaN passes.
+    value = low if value < low else value
+    return high if value > high else value
+
+
+@_inlined
+def _row(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
+    n = out.size
+    if op == 0:
+        for i in range(n):
+            out[i] = _clamped(x[i] + y[i], low, high)
+    elif op == 1:
+        for i in range(n):
+            out[i] = _clamped(x[i] - y[i], low, high)
+    elif op == 2:
+        for i in range(n):
+            out[i] = _clamped(y[i] - x[i], low, high)
+    elif op == 3:
+        for i in range(n):
+            out[i] = _clamped(x[i] * y[i], low, high)
+    else:
+        for i in range(n):
+            out[i] = x[i] if x[i] >= _ZERO else x[i] * y[i]
+
+
+@_inlined
+def _row_of_one(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
+    n = out.size
+    if op == 0:
+        for i in range(n):
+            out[i] = _clamped(x[i] + y, low, high)
+    elif op == 1:
+        for i in range(n):
+            out[i] = _clamped(x[i] - y, low, high)
+    elif op == 2:
+        for i in range(n):
+            out[i] = _clamped(y - x[i], low, high)
+    elif op == 3:
+        for i in range(n):
+            out[i] = _clamped(x[i] * y, low, high)
+    else:
+        for i in range(n):
+            out[i] = x[i] if x[i] >= _ZERO else x[i] * y
+
+
+@kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
+def _same_per_row(op, x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
+    for block in range(blocks):
+        for row in range(rows):
+            start = (block * rows + row) * columns
+            at = slice(start, start + columns)
+            _row_of_one(op, x[at], y[block * (advance > 0) * rows + row], out[at], low, high)
+
+
+@kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
+def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
+    size = rows * columns
+    if scratch.size == 0 or rows == 1:
+        for block in range(blocks):
+            for row in range(rows):
+                start = block * size + row * columns
+                first = block * advance
+                at = slice(start, start + columns)
+                _row(op, x[at], y[first : first + columns], out[at], low, high)
+        return
+    length = scratch.size
+    for block in range(blocks):
+        if block == 0 or advance > 0:
+            for start in range(0, length, columns):
+                for i in range(columns):
+                    scratch[start + i] = y[block * advance + i]
+        for start in range(block * size, (block + 1) * size, length):
+            at = slice(start, min(start + length, (block + 1) * size))
+            _row(op, x[at], scratch, out[at], low, high)
+
+
+def bind_float_pair(op: int, x: Tensor, y: Array, output: Tensor, how: Repetition, low: float, high: float) -> Thunk:
+    """The thunk of `op`.
+
+    Args:
+        x: of the output's shape.
+        y: repeats as `how` says.
+    """
+    compiled = (_same_per_row if how.per_row else _same_per_column).compiled()
+    copies = 0 if how.per_row or how.rows == 1 or how.columns >= _LONG else min(how.rows, -(-_LONG // how.columns))
+    scratch = np.empty(copies * how.columns, np.float32)
+    arrays = x.data.reshape(-1), y.reshape(-1), output.data.reshape(-1), scratch
+    sizes = how.blocks, how.rows, how.columns, how.advance
+    return partial(compiled, op, *arrays, *sizes, np.float32(low), np.float32(high))

@@ -1,0 +1,28 @@
+"""LEAKY_RELU, compiled: float32."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from oplet import Context, Node, TensorType
+from oplet.schema.options import LeakyReluOptions
+from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
+from oplet_numba_ops.broadcasting import repetition
+from oplet_numba_ops.float_pairs import PRELU, bind_float_pair
+from oplet_numba_ops.overriding import Bind, override
+
+
+def plan(context: Context, node: Node) -> Bind | None:
+    source = node.inputs[0]
+    if source.type != TensorType.FLOAT32 or not source.size:
+        return None
+    alpha = np.array([node.options(LeakyReluOptions).alpha], np.float32)
+    how = repetition(source.shape, ())
+    if how is None:
+        return None
+    return lambda: bind_float_pair(PRELU, source, alpha, node.outputs[0], how, -inf, inf)
+
+
+REGISTRATION = override(BUILTIN, plan)
