@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Interpreter
+
+if importlib.util.find_spec("numba") is None:  # the package is an extra: its tests run where numba is installed
+    collect_ignore_glob = ["test_*.py"]
+
+
+def answer(model: bytes, values: list[Any], plugins: list[str], threads: int = 1) -> list[Any]:
+    """The outputs of the second run: the first leaves its traces in memory."""
+    interpreter = Interpreter(model_content=model, plugins=plugins, num_threads=threads)
+    interpreter.allocate_tensors()
+    for detail, value in zip(interpreter.get_input_details(), values):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+@pytest.fixture(scope="session")
+def agree() -> Callable[..., None]:
+    """`agree(model, values)`: compiled and numpy kernels answer alike, integers bit for bit."""
+
+    def check(model: bytes, values: list[Any], threads: int = 1) -> None:
+        wanted = answer(model, values, ["oplet-builtin-ops"])
+        got = answer(model, values, ["oplet-builtin-ops", "oplet-numba-ops"], threads)
+        for one, other in zip(got, wanted, strict=True):
+            assert one.shape == other.shape and one.dtype == other.dtype
+            if one.dtype.kind == "f":
+                np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * max(1.0, float(np.abs(other).max(initial=0))))
+            else:
+                np.testing.assert_array_equal(one, other)
+
+    return check

@@ -1,0 +1,164 @@
+"""Compiled layers answer as the numpy ones do, whatever their shapes, options and quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oplet.schema.enums import ActivationFunctionType, Padding
+from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
+from oplet.testing import Spec, one_op_model
+
+CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
+SLOWLY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
+    """A one-op model of a layer, and its input."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    op = draw(st.sampled_from(["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"]))
+    kind = draw(st.sampled_from(["float32", "int8", "int8 per channel", "uint8", "int16"]))
+    batch = draw(st.integers(1, 3))
+    channels = draw(st.sampled_from([1, 3, 8, 16, 17, 32, 40]))
+    filters = draw(st.sampled_from([1, 5, 16, 24, 33, 48, 70]))
+    activation = draw(st.sampled_from(CLAMPS))
+    shape: tuple[int, ...]
+    options: Any
+    if op == "FULLY_CONNECTED":
+        shape, weights_shape = (batch * 3, channels), (filters, channels)
+        options = FullyConnectedOptions(fused_activation_function=activation)
+        axis = 0
+    else:
+        height, width = draw(st.integers(1, 12)), draw(st.integers(1, 12))
+        taps = draw(st.sampled_from([(1, 1), (3, 3), (5, 2)]))
+        padding = draw(st.sampled_from([Padding.SAME, Padding.VALID]))
+        dilation = draw(st.sampled_from([1, 1, 2]))
+        if padding == Padding.VALID:
+            height, width = height + (taps[0] - 1) * dilation, width + (taps[1] - 1) * dilation
+        shape = (batch, height, width, channels)
+        common: dict[str, Any] = {
+            "padding": padding,
+            "stride_h": draw(st.integers(1, 2)),
+            "stride_w": draw(st.integers(1, 2)),
+            "dilation_h_factor": dilation,
+            "dilation_w_factor": dilation,
+            "fused_activation_function": activation,
+        }
+        if op == "CONV_2D":
+            weights_shape, axis, options = (filters, *taps, channels), 0, Conv2DOptions(**common)
+        else:
+            multiplier = draw(st.sampled_from([1, 1, 2]))
+            filters, axis = channels * multiplier, 3
+            weights_shape = (1, *taps, filters)
+            options = DepthwiseConv2DOptions(depth_multiplier=multiplier, **common)
+    return _layer(op, kind, shape, weights_shape, axis, filters, options, random, draw(st.booleans()))
+
+
+def _layer(
+    op: str, kind: str, shape: Any, weights_shape: Any, axis: int, filters: int, options: Any, random: Any, has_bias: bool
+) -> tuple[bytes, list[Any]]:
+    guess = [1] * len(shape)
+    if kind == "float32":
+        weights = random.standard_normal(weights_shape).astype("float32")
+        bias = random.standard_normal(filters).astype("float32") if has_bias else None
+        model = one_op_model(op, [Spec("float32", shape), weights, bias], [Spec("float32", guess)], options)
+        return model, [random.standard_normal(shape).astype("float32")]
+    dtype = kind.split()[0]
+    info = np.iinfo(dtype)
+    weights_type = np.iinfo("uint8" if dtype == "uint8" else "int8")
+    per_channel = "channel" in kind or (dtype == "int16" and op != "FULLY_CONNECTED")
+    scales = random.uniform(0.001, 0.02, filters if per_channel else 1).astype("float32")
+    points = [int(random.integers(0, 255))] if dtype == "uint8" else [0] * len(scales)
+    zero, out_zero = (0, 0) if dtype == "int16" else (int(random.integers(info.min, info.max)) for _ in range(2))
+    in_scale = np.float32(random.uniform(0.001, 0.1))
+    depth = int(np.prod(weights_shape)) // filters
+    spread = in_scale * float(scales.mean()) * np.sqrt(depth) * 64 * (info.max - info.min) / 4
+    out_scale = float(np.float32(spread / (info.max - info.min) * random.uniform(0.5, 8)))
+    weights = Spec(
+        weights_type.dtype,
+        weights_shape,
+        scales,
+        points,
+        axis,
+        random.integers(weights_type.min + (dtype != "uint8"), weights_type.max + 1, weights_shape).astype(weights_type.dtype),
+    )
+    bias_type = "int64" if dtype == "int16" else "int32"
+    bias = None
+    if has_bias:
+        values = random.integers(-2000, 2000, filters).astype(bias_type)
+        bias = Spec(bias_type, (filters,), scales * in_scale, [0] * len(scales), 0, values)
+    inputs = [Spec(dtype, shape, in_scale, zero), weights, bias]
+    model = one_op_model(op, inputs, [Spec(dtype, guess, out_scale, out_zero)], options)
+    return model, [random.integers(info.min, info.max + 1, shape).astype(dtype)]
+
+
+@given(layers())
+@SLOWLY
+def test_compiled_layers_answer_as_the_numpy_ones(agree: Callable[..., None], layer: tuple[bytes, list[Any]]) -> None:
+    agree(*layer)
+
+
+@given(layers())
+@SLOWLY
+def test_threads_change_nothing(agree: Callable[..., None], layer: tuple[bytes, list[Any]]) -> None:
+    agree(*layer, threads=3)
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+@pytest.mark.parametrize("kind", ["float32", "int8 per channel"])
+def test_maps_that_are_worth_several_threads_are_cut_right(agree: Callable[..., None], op: str, kind: str) -> None:
+    shape = (2, 41, 37, 32)
+    options: Any = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1)
+    weights = (48, 3, 3, 32)
+    if op == "DEPTHWISE_CONV_2D":
+        options = DepthwiseConv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1, depth_multiplier=1)
+        options.dilation_h_factor = options.dilation_w_factor = 1
+        weights = (1, 3, 3, 32)
+    axis = 3 if weights[0] == 1 else 0
+    model, values = _layer(op, kind, shape, weights, axis, weights[axis], options, np.random.default_rng(5), True)
+    agree(model, values, threads=4)
+    agree(model, values)
+
+
+@pytest.mark.parametrize("bias", [2**30, -(2**30)])
+def test_sums_too_large_for_the_compiled_finish_are_right(agree: Callable[..., None], bias: int) -> None:
+    weights = Spec("int8", (4, 8), [1.0], [0], 0, np.full((4, 8), 127, "int8"))
+    biases = Spec("int32", (4,), [1.0], [0], 0, np.array([bias, 5, -bias, 0], "int32"))
+    options = FullyConnectedOptions()
+    model = one_op_model(
+        "FULLY_CONNECTED", [Spec("int8", (2, 8), 1.0, 3), weights, biases], [Spec("int8", (2, 4), 1.0, -1)], options
+    )
+    agree(model, [np.arange(-8, 8, dtype="int8").reshape(2, 8)])
+
+
+def test_infinite_and_undefined_numbers_pass_through(agree: Callable[..., None]) -> None:
+    x = np.array([[np.nan, np.inf, -np.inf, 1.0]], "float32").repeat(3, 0)
+    options = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1)
+    options.fused_activation_function = ActivationFunctionType.RELU6
+    inputs = [Spec("float32", (1, 3, 4, 1)), np.ones((2, 1, 1, 1), "float32"), np.zeros(2, "float32")]
+    agree(one_op_model("CONV_2D", inputs, [Spec("float32", (1, 3, 4, 2))], options), [x.reshape(1, 3, 4, 1)])
+
+
+def test_a_resized_input_gets_kernels_laid_out_anew(agree: Callable[..., None]) -> None:
+    from oplet import Interpreter
+
+    options = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1)
+    weights = np.random.default_rng(0).standard_normal((3, 2, 3, 4)).astype("float32")
+    model = one_op_model("CONV_2D", [Spec("float32", (1, 3, 3, 4)), weights, None], [Spec("float32", (1, 2, 1, 3))], options)
+    interpreter = Interpreter(model_content=model)
+    for width in (3, 5, 3):
+        x = np.random.default_rng(width).standard_normal((2, 4, width, 4)).astype("float32")
+        interpreter.resize_tensor_input(0, x.shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, x)
+        interpreter.invoke()
+        y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        patches = np.lib.stride_tricks.sliding_window_view(x, (2, 3), (1, 2))
+        np.testing.assert_allclose(y, np.einsum("byxcij,fijc->byxf", patches, weights), rtol=1e-4, atol=1e-5)
