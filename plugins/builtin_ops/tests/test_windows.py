@@ -5,7 +5,7 @@ import pytest
 
 from oplet.errors import PrepareError
 from oplet.schema.enums import Padding
-from oplet_builtin_ops.layers.windows import Windows, window_axis
+from oplet_builtin_ops.layers.windows import Axis, Strip, Windows, shared_strips, window_axis
 
 
 @pytest.mark.parametrize(
@@ -46,18 +46,34 @@ def test_windows_that_make_no_sense_are_refused(arguments: tuple[Padding, int, i
         window_axis("h", *arguments)
 
 
-def some_windows() -> Windows:
-    return Windows(2, window_axis("h", Padding.SAME, 5, 3, 2), window_axis("w", Padding.SAME, 7, 4, 1, 2), 3)
+def some_windows(batch: int = 2) -> Windows:
+    return Windows(batch, window_axis("h", Padding.SAME, 5, 3, 2), window_axis("w", Padding.SAME, 7, 4, 1, 2), 3)
 
 
-def test_the_border_is_all_but_the_interior() -> None:
-    windows = some_windows()
-    padded = np.full(windows.padded_shape, 7)
-    for fill, arguments in windows.border_calls(padded, 1):
-        fill(*arguments)
-    windows.interior(padded)[...] -= 7
-    assert padded.sum() == padded.size - windows.interior(padded).size
-    assert not windows.interior(padded).any()
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("lanes", [1, 2, 3, 5])
+def test_lanes_pad_all_that_their_windows_read(lanes: int, batch: int) -> None:
+    windows = some_windows(batch)
+    source = np.arange(2.0, 2 + batch * 5 * 7 * 3).reshape(batch, 5, 7, 3)
+    wanted = np.ones(windows.padded_shape)
+    windows.interior(wanted)[...] = source
+    for _, strips in windows.padded_apart(shared_strips(windows, 1000, False, lanes)):
+        padded = np.zeros(windows.padded_shape)
+        for function, arguments in windows.padding_calls(source, padded, 1, strips):
+            function(*arguments)
+        for strip in strips:
+            assert np.array_equal(windows.patches(padded)[strip.where], windows.patches(wanted)[strip.where])
+
+
+def test_padding_far_below_the_map_is_filled() -> None:
+    windows = Windows(1, Axis(2, 5, 1, 1, 5, 1), Axis(2, 1, 1, 1, 2, 0), 1)
+    padded = np.zeros(windows.padded_shape)
+    ((fill, arguments),) = windows.padding_calls(
+        np.ones((1, 2, 2, 1)), padded, 7, [Strip((slice(0, 1), slice(3, 5), slice(0, 2)), 6, 10)]
+    )
+    fill(*arguments)
+    assert not padded[0, :3].any()
+    assert (padded[0, 3:] == 7).all()
 
 
 def test_patches_are_what_the_windows_see() -> None:

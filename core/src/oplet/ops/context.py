@@ -282,6 +282,21 @@ class Context:
         """
         raise NotImplementedError
 
+    def parallel(self, parts: Sequence[Callable[[], None]]) -> Callable[[], None]:
+        """Have, in `bind`, parts of a kernel's work run at once: a thunk that runs them all and returns when all are done.
+
+        Args:
+            parts: at most `num_threads`; none may change what another one reads or writes. They should be long compared
+                with the 50 microseconds or so that it takes to hand them over, and let go of Python's lock, as numpy does.
+        """
+        steps = tuple(parts)
+
+        def run() -> None:
+            for step in steps:
+                step()
+
+        return run
+
     def record_operator(self, node: Node, start: float, seconds: float) -> None:
         """Tell the profiler, from a delegate's kernel, of one operator that it ran; see `DelegateFlags.PER_OPERATOR_PROFILING`.
 

@@ -1,4 +1,7 @@
-"""How numpy behaves while kernels run: it says nothing about infinities, and goes through broadcast operands quickly."""
+"""How numpy behaves while kernels run.
+
+It says nothing about infinities, goes through broadcast operands quickly, and multiplies matrices in one thread.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+
+from oplet.runtime.blas import SINGLE_THREADED
 
 __all__ = ["Arithmetic", "adopt"]
 
@@ -47,15 +52,17 @@ class Arithmetic:
     __slots__ = ("_before",)
 
     def __enter__(self) -> None:
+        if SINGLE_THREADED is not None:
+            SINGLE_THREADED.enter()
         if _SETTINGS is not None:
             self._before: Any = _SETTINGS[0].set(_SETTINGS[1])
         else:
             self._before = np.geterr(), np.getbufsize()
             adopt()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if SINGLE_THREADED is not None:
+            SINGLE_THREADED.leave()
         if _SETTINGS is not None:
             _SETTINGS[0].reset(self._before)
         else:

@@ -253,6 +253,8 @@ class Interpreter:
             while self._async_subgraphs:
                 self._async_subgraphs.popitem()[1].close()
         finally:
+            if self._subgraphs:
+                self._session.workers.close()
             for subgraph in self._subgraphs:
                 subgraph.close()
 

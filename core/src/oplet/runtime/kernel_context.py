@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from oplet.errors import ImmutableGraphError, LimitError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
+from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime.checks import checked_shape, ensure_temporary
 from oplet.runtime.profiler import Event
@@ -54,6 +56,9 @@ class KernelContext(Context):
         profiler = self.session.profiler
         if profiler is not None and profiler.enabled and not self.session.force_delegate_profiling:
             profiler.record(Event(self.index, node.index, node.op_name, node.op_name, start, seconds))
+
+    def parallel(self, parts: Sequence[Thunk]) -> Thunk:
+        return super().parallel(parts) if self.num_threads == 1 or len(parts) < 2 else partial(self.session.workers.run, parts)
 
     def callee(self, index: int) -> Callee:
         subgraphs = self.session.subgraphs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from oplet.errors import LimitError
 from oplet.ops.context import EnsureError, Node
 from oplet.runtime.limits import Limits, Memory, Watch
+from oplet.runtime.workers import Workers
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -33,6 +34,7 @@ class Session:
         force_delegate_profiling: tell it of delegates' kernels as a whole, also where they report operator by operator.
         release_dynamic_tensors: whether tensors with shapes of one invoke give back their memory at its end.
         checks: whether to look, after each node, at what its kernel changed.
+        workers: the threads beside the one that invokes.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: what the model may take.
         memory: the bytes that it takes now.
@@ -67,6 +69,7 @@ class Session:
         self._deepest = limits.max_call_depth or _ENDLESS
         self._most_calls = limits.max_subgraph_calls or _ENDLESS
         self._calls = 0
+        self.workers = Workers(num_threads)
         self._active: list[Subgraph] = []
 
     def enter(self, subgraph: Subgraph) -> None:

@@ -321,11 +321,6 @@ class Subgraph(KernelContext):
         """Whether an intermediate tensor's memory was not given to another after it was read last."""
         return next((held for segment in self._segments if (held := segment.holds(tensor)) is not None), True)
 
-    @property
-    def arena_bytes(self) -> int:
-        """Bytes of the arenas as they are planned now."""
-        return sum(segment.block.nbytes for segment in self._segments if segment.block is not None)
-
     # Preparing -----------------------------------------------------------------------------------------------
 
     def propagate_shapes(self, plan: Sequence[int] | None = None) -> Tensor | None:

@@ -75,6 +75,9 @@ class _Inside(Context):
     def num_threads(self) -> int:  # type: ignore[override]
         return self._outside.num_threads
 
+    def parallel(self, parts: Sequence[Callable[[], None]]) -> Callable[[], None]:
+        return self._outside.parallel(parts)
+
     @property
     def max_while_iterations(self) -> int:  # type: ignore[override]
         return self._outside.max_while_iterations

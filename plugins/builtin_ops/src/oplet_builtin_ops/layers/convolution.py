@@ -14,13 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType
-from oplet_builtin_ops.layers.program import Call, convert
+from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
 from oplet_builtin_ops.layers.rows import strip_size
-from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.windows import Strip, Windows, shared_strips
 
 __all__ = ["Products", "filter_matrices", "plan_products"]
 
 Array = NDArray[Any]
+
+
+#: About how many seconds a product and the last passes over an output take.
+_PRODUCT, _FINISH = 1.5e-11, 5e-10
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Products:
         padded: the input with its padding, None if it has none.
         columns: the patches of a strip, None if they need no gathering.
         accumulators: the products of a strip, None if they go straight to the output.
+        lanes: how many threads share the strips; each has its own part of `columns` and `accumulators`.
+        context: what starts the lanes.
     """
 
     windows: Windows
@@ -44,6 +50,8 @@ class Products:
     padded: Tensor | None
     columns: Tensor | None
     accumulators: Tensor | None
+    lanes: int
+    context: Context
 
     @property
     def longest(self) -> int:
@@ -72,29 +80,32 @@ class Products:
         if not self.strips:
             return program
         windows = self.windows
+        lanes: list[list[Call]] = [[] for _ in range(self.lanes)]
         if self.padded is not None:
             padded = self.padded.data
-            program += windows.border_calls(padded, pad)
-            program.append((np.copyto, (windows.interior(padded), source)))
+            for number, strips in windows.padded_apart(self.strips):
+                part = program if number < 0 else lanes[number]
+                part += windows.padding_calls(source, padded, pad, strips)
             source = padded
         for strip in self.strips:
             count = strip.stop - strip.start
             block = output[strip.start : strip.stop]
             if self.accumulators is not None:
-                block = self.accumulators.data.reshape(-1)[: count * self.filters].reshape(count, self.filters)
+                block = self.accumulators.data[strip.lane, :count]
+            lane = lanes[strip.lane]
             if self.columns is None:
                 rows = source.reshape(windows.count, self.depth)[strip.start : strip.stop]
-                program.append((np.matmul, (rows, matrices[0], block)))
+                lane.append((np.matmul, (rows, matrices[0], block)))
             else:
-                columns = self.columns.data.reshape(-1)[: count * self.depth * self.groups]
-                program += self._gather(source, strip, columns)
+                columns = self.columns.data[strip.lane].reshape(-1)[: count * self.depth * self.groups]
+                lane += self._gather(source, strip, columns)
                 parts = columns.reshape(self.groups, count, self.depth)
                 width = self.filters // self.groups
                 for group in range(self.groups):
                     target = block[:, group * width : (group + 1) * width]
-                    program.append((np.matmul, (parts[group], matrices[group], target)))
-            program += finish(strip, block)
-        return program
+                    lane.append((np.matmul, (parts[group], matrices[group], target)))
+            lane += finish(strip, block)
+        return program + run_lanes(self.context, lanes)
 
     def _gather(self, source: Array, strip: Strip, columns: Array) -> list[Call]:
         windows = self.windows
@@ -131,7 +142,9 @@ def plan_products(
     """
     depth = windows.height.filter * windows.width.filter * (windows.channels // groups)
     gathered = source != compute or groups > 1 or not windows.are_rows
-    strips = windows.strips(strip_size(depth, filters // groups, gathered), by_image)
+    size = strip_size(depth, filters // groups, gathered)
+    lanes = lane_count(context, windows.count * filters * (depth * _PRODUCT + _FINISH))
+    strips = shared_strips(windows, size, by_image, lanes)
     longest = max((strip.stop - strip.start for strip in strips), default=0)
     return Products(
         windows,
@@ -139,8 +152,10 @@ def plan_products(
         filters,
         strips,
         context.add_temporary(node, windows.padded_shape, source) if windows.is_padded and strips else None,
-        context.add_temporary(node, (longest, depth * groups), compute) if gathered else None,
-        None if in_place else context.add_temporary(node, (longest, filters), compute),
+        context.add_temporary(node, (lanes, longest, depth * groups), compute) if gathered else None,
+        None if in_place else context.add_temporary(node, (lanes, longest, filters), compute),
+        lanes,
+        context,
     )
 
 

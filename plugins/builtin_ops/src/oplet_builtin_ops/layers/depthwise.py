@@ -16,8 +16,8 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType
-from oplet_builtin_ops.layers.program import Call, convert
-from oplet_builtin_ops.layers.windows import Strip, Windows, border_calls
+from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
+from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, shared_strips
 
 __all__ = ["Taps", "plan_taps"]
 
@@ -27,6 +27,10 @@ Array = NDArray[Any]
 _INNER = 1024
 #: With so many channels inner loops are long enough without joining windows.
 _MANY_CHANNELS = 256
+
+
+#: About how many seconds a tap and the last passes over an output take.
+_TAP, _FINISH = 2e-10, 5e-10
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Taps:
         padded: the input with its padding, its channels repeated, in the type to compute in; None if it serves as it is.
         accumulators: the sums of a strip, None if they go straight to the output.
         spare: as large as a strip, where there is more than one phase.
+        lanes: how many threads share the strips; each has its own part of `accumulators` and `spare`.
+        context: what starts the lanes.
     """
 
     windows: Windows
@@ -50,6 +56,8 @@ class Taps:
     padded: Tensor | None
     accumulators: Tensor | None
     spare: Tensor | None
+    lanes: int
+    context: Context
 
     @property
     def sorting(self) -> int:
@@ -77,29 +85,34 @@ class Taps:
         if not self.strips:
             return program
         planes = [source]
+        lanes: list[list[Call]] = [[] for _ in range(self.lanes)]
         if self.padded is not None:
             planes = list(self.padded.data)
-            program += self._fill_calls(source, pad, planes)
+            for number, strips in self.windows.padded_apart(self.strips):
+                part = program if number < 0 else lanes[number]
+                part += self._fill_calls(source, pad, planes, self.windows.rows_read(strips))
         channels = self.windows.channels
         tiled: dict[tuple[int, int], Array] = {}
         for strip in self.strips:
             count = strip.stop - strip.start
             block = output[strip.start : strip.stop]
             if self.accumulators is not None:
-                block = self.accumulators.data[: count * channels].reshape(count, channels)
+                block = self.accumulators.data[strip.lane, : count * channels].reshape(count, channels)
+            lane = lanes[strip.lane]
             shape = tuple(s.stop - s.start for s in strip.where) + (channels,)
-            program += self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
+            lane += self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
             if self.spare is not None:
-                part = self.spare.data[: count * channels]
+                spare = self.spare.data[strip.lane, : count * channels]
                 for phase in range(1, self.phases):
-                    program += self._phase_calls(planes[phase], phase, strip, weights, tiled, part.reshape(shape))
-                    program.append((np.add, (block, part.reshape(block.shape), block)))
-            program += finish(strip, block)
-        return program
+                    lane += self._phase_calls(planes[phase], phase, strip, weights, tiled, spare.reshape(shape))
+                    lane.append((np.add, (block, spare.reshape(block.shape), block)))
+            lane += finish(strip, block)
+        return program + run_lanes(self.context, lanes)
 
-    def _fill_calls(self, source: Array, pad: Any, planes: list[Array]) -> list[Call]:
-        h, w = self.windows.height, self.windows.width
-        batch, _, _, channels = source.shape
+    def _fill_calls(self, source: Array, pad: Any, planes: list[Array], rows: Rows) -> list[Call]:
+        w = self.windows.width
+        source = source[:, rows.source]
+        batch, height, _, channels = source.shape
         program: list[Call] = []
         for phase, plane in enumerate(planes):
             # Column `phase + j * sorting` of the padded map is column j of the plane.
@@ -107,10 +120,13 @@ class Taps:
             start = phase + first * self.sorting - w.before
             columns = source[:, :, start :: self.sorting]
             count = columns.shape[2]
-            program += border_calls(plane, pad, h.before, h.size, first, count)
-            target = plane[:, h.before : h.before + h.size, first : first + count]
+            plane = plane[:, rows.padded]
+            program += border_calls(plane, pad, rows.top, height, first, count)
+            if not height:
+                continue
+            target = plane[:, rows.top : rows.top + height, first : first + count]
             program.append(
-                (convert, (target.reshape(batch, h.size, count, channels, self.multiplier), columns[..., None]))
+                (convert, (target.reshape(batch, height, count, channels, self.multiplier), columns[..., None]))
                 if self.multiplier > 1
                 else (convert, (target, columns))
             )
@@ -180,7 +196,8 @@ def plan_taps(
     channels, width = windows.channels, windows.width
     sorts = width.stride > 1 and width.dilation == 1 and channels < _MANY_CHANNELS
     phases = min(width.stride, width.filter) if sorts else 1
-    strips = windows.strips(max(1, 65536 // max(channels, 1)), by_image)
+    lanes = lane_count(context, windows.count * channels * (windows.height.filter * width.filter * _TAP + _FINISH))
+    strips = shared_strips(windows, max(1, 65536 // max(channels, 1)), by_image, lanes)
     largest = max((strip.stop - strip.start for strip in strips), default=0) * channels
     needs_copy = windows.is_padded or source != compute or multiplier > 1 or phases > 1
     batch, height, columns, _ = windows.padded_shape
@@ -191,6 +208,8 @@ def plan_taps(
         phases,
         strips,
         context.add_temporary(node, shape, compute) if needs_copy and strips else None,
-        None if in_place else context.add_temporary(node, (largest,), compute),
-        context.add_temporary(node, (largest,), compute) if phases > 1 else None,
+        None if in_place else context.add_temporary(node, (lanes, largest), compute),
+        context.add_temporary(node, (lanes, largest), compute) if phases > 1 else None,
+        lanes,
+        context,
     )

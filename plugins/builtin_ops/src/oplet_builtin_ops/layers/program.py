@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import checkpoint
+from oplet import Context, checkpoint
 
-__all__ = ["Call", "convert", "repeated", "repeats", "run_calls"]
+__all__ = ["Call", "convert", "lane_count", "repeated", "repeats", "run_calls", "run_lanes"]
 
 Array = NDArray[Any]
 #: A function and its arguments.
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+#: Seconds; shorter work is not worth the time of waking other threads.
+_WORTH_SHARING = 60e-6
 
 #: Short operands make short inner loops; rows are joined until they are about this long.
 _JOINED = 1024
@@ -45,6 +48,19 @@ def _run_long(parts: list[tuple[Call, ...]]) -> None:
         checkpoint()
         for function, arguments in part:
             function(*arguments)
+
+
+def lane_count(context: Context, seconds: float) -> int:
+    """Over how many threads to spread work that takes one of them about so long."""
+    return context.num_threads if seconds >= _WORTH_SHARING else 1
+
+
+def run_lanes(context: Context, lanes: Iterable[Iterable[Call]]) -> list[Call]:
+    """The calls that make those of several lanes, each lane in order and all lanes at once."""
+    programs = [program for lane in lanes if (program := list(lane))]
+    if len(programs) < 2:
+        return programs[0] if programs else []
+    return [(context.parallel([run_calls(program) for program in programs]), ())]
 
 
 def convert(target: Array, values: Array) -> None:

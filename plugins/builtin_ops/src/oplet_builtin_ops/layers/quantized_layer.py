@@ -188,9 +188,9 @@ class QuantizedLayer:
             return as_rows(data, self.axis)
         return channel_rows(self.node, self.weights, self.axis, self.zero_point)
 
-    def add_scratch(self, context: Context, size: int) -> None:
-        """Ask for the requantizer's scratch, for blocks of at most `size` values."""
-        first, second = (context.add_temporary(self.node, (size,), TensorType.FLOAT64) for _ in range(2))
+    def add_scratch(self, context: Context, size: int, lanes: int = 1) -> None:
+        """Ask for the requantizer's scratch, for blocks of at most `size` values in each of the lanes."""
+        first, second = (context.add_temporary(self.node, (lanes, size), TensorType.FLOAT64) for _ in range(2))
         self.scratch = first, second
 
     def requantizer(self) -> Requantizer:
@@ -204,10 +204,10 @@ class QuantizedLayer:
         limit = self.bound + float(np.absolute(offsets).max(initial=0))
         return Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
 
-    def finish(self, requantizer: Requantizer, block: Array, target: Array) -> list[Call]:
+    def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
         """The calls that turn one block of accumulators into outputs."""
         scratch, spare = self.scratch
-        return requantizer.calls(block, target, scratch.data, spare.data)
+        return requantizer.calls(block, target, scratch.data[lane], spare.data[lane])
 
     def thunk(self, calls: Callable[[], list[Call]]) -> Thunk:
         """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""

@@ -5,9 +5,12 @@ Numerics: tflite/kernels/padding.h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
@@ -16,7 +19,7 @@ from oplet.schema.enums import Padding
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.rows import even_slices
 
-__all__ = ["Axis", "Strip", "Windows", "border_calls", "window_axis"]
+__all__ = ["Axis", "Strip", "Windows", "border_calls", "shared_strips", "window_axis"]
 
 Array = NDArray[Any]
 
@@ -76,6 +79,20 @@ def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int
     return Axis(size, filter, stride, dilation, out, max((out - 1) * stride + span - size, 0) // 2)
 
 
+class Rows(NamedTuple):
+    """Neighbouring rows of a padded map.
+
+    Attributes:
+        padded: which rows.
+        source: the rows of the map itself that belong there.
+        top: how many rows of padding come first.
+    """
+
+    padded: slice
+    source: slice
+    top: int
+
+
 class Strip(NamedTuple):
     """Windows that are worked on together: a block of consecutive ones.
 
@@ -83,11 +100,13 @@ class Strip(NamedTuple):
         where: the images, rows and columns of windows.
         start: the number of the first window.
         stop: one after the last.
+        lane: which of the threads works on it.
     """
 
     where: tuple[slice, slice, slice]
     start: int
     stop: int
+    lane: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,10 +154,34 @@ class Windows:
         h, w = self.height, self.width
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
-    def border_calls(self, padded: Array, value: Any) -> list[Call]:
-        """The calls that fill what is around the interior of a contiguous padded map."""
-        h, w = self.height, self.width
-        return border_calls(padded, value, h.before, h.size, w.before, w.size)
+    def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, list[Strip]]]:
+        """The strips whose padding is written together, and the lane that does it; -1 for before the lanes start.
+
+        Lanes that share a map write the rows that both read twice, with the same values.
+        """
+        if not strips or strips[-1].lane == 0 or self.batch > 1:
+            return [(-1, list(strips))]
+        return [(lane, list(part)) for lane, part in groupby(strips, lambda strip: strip.lane)]
+
+    def rows_read(self, strips: Sequence[Strip]) -> Rows:
+        """The rows of padded maps that some strips read: all rows unless there is a single map."""
+        h = self.height
+        first, last = 0, h.padded
+        if self.batch == 1:
+            first = min(strip.where[1].start for strip in strips) * h.stride
+            last = min(h.padded, (max(strip.where[1].stop for strip in strips) - 1) * h.stride + h.span)
+        begin, end = max(first, h.before), min(last, h.before + h.size)
+        return Rows(slice(first, last), slice(begin - h.before, max(begin, end) - h.before), begin - first)
+
+    def padding_calls(self, source: Array, padded: Array, value: Any, strips: Sequence[Strip]) -> list[Call]:
+        """The calls that copy a map into a larger one, and fill what is around it, as far as some strips read it."""
+        w, rows = self.width, self.rows_read(strips)
+        part, inside = padded[:, rows.padded], source[:, rows.source]
+        height = inside.shape[1]
+        program = border_calls(part, value, rows.top, height, w.before, w.size)
+        if height:
+            program.append((np.copyto, (part[:, rows.top : rows.top + height, w.before : w.before + w.size], inside)))
+        return program
 
     def patches(self, padded: Array) -> Array:
         """What each window sees, as a view of shape (batch, height.out, width.out, filter height, filter width, channels)."""
@@ -176,6 +219,16 @@ class Windows:
         return Strip((images, rows, columns), start, start + count)
 
 
+def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> list[Strip]:
+    """The strips of about `size` windows, about as many windows for each lane."""
+    if lanes > 1:
+        wanted = -(-windows.count // max(size, 1))
+        size = -(-windows.count // (-(-wanted // lanes) * lanes))
+    strips = windows.strips(size, by_image)
+    # The lane of the strip's middle, if the windows were dealt out evenly.
+    return [strip._replace(lane=(strip.start + strip.stop) * lanes // (2 * windows.count)) for strip in strips]
+
+
 def border_calls(padded: Array, value: Any, top: int, height: int, left: int, width: int) -> list[Call]:
     """The calls that fill contiguous maps, (batch, height, width, channels), all but a rectangle.
 
@@ -184,6 +237,8 @@ def border_calls(padded: Array, value: Any, top: int, height: int, left: int, wi
     if not padded.size:
         return []
     batch, rows, columns, channels = padded.shape
+    if not height:
+        return [(padded.fill, (value,))]
     flat = padded.reshape(batch, rows * columns * channels)
     first = (top * columns + left) * channels
     last = first + ((height - 1) * columns + width) * channels

@@ -132,7 +132,7 @@ def _plan_quantized(
         node, source, weights, bias, output, 0, scales, rounding, activation, weights.zero_point, as_int8=as_int8
     )
     products = plan_products(context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups)
-    layer.add_scratch(context, products.longest * filters)
+    layer.add_scratch(context, products.longest * filters, products.lanes)
     return products, layer
 
 
@@ -143,7 +143,7 @@ def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> l
     output = layer.output.data.reshape(-1, products.filters)
 
     def finish(strip: Strip, block: Array) -> list[Call]:
-        return layer.finish(requantizer, block, output[strip.start : strip.stop])
+        return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
 
     return products.calls(layer.source.data, layer.source.zero_point, matrices, output, finish)
 

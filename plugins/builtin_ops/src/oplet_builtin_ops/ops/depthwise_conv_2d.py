@@ -75,7 +75,7 @@ def prepare(context: Context, node: Node) -> None:
             by_image=by_image,
         )
     if isinstance(layer, QuantizedLayer):
-        layer.add_scratch(context, plan.longest * filters)
+        layer.add_scratch(context, plan.longest * filters, plan.lanes)
     node.prepared = plan, layer
 
 
@@ -156,7 +156,7 @@ def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -
     output = layer.output.data.reshape(-1, layer.weights.shape[_CHANNELS])
 
     def finish(strip: Strip, block: Array) -> list[Call]:
-        return layer.finish(requantizer, block, output[strip.start : strip.stop])
+        return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
 
     return plan.calls(layer.source.data, layer.source.zero_point, arranged, output, finish)
 

@@ -1,0 +1,84 @@
+"""The threads of one interpreter: they are started when a kernel first has work for them, and end with the interpreter.
+
+numpy and BLAS let go of Python's lock while they compute, so that threads of one process do run at once. What is to run at
+once is cut into as many parts as there are threads; the thread that invokes takes the first part itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from oplet.runtime.arithmetic import adopt
+
+__all__ = ["Workers"]
+
+Thunk = Callable[[], None]
+#: A part of the work and where to say that it is done, with the error if it failed.
+_Task = tuple[Thunk, "SimpleQueue[BaseException | None]"]
+
+
+class Workers:
+    """Runs parts of a kernel's work at once.
+
+    Args:
+        count: threads, the caller's own included.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._tasks: SimpleQueue[_Task | None] | None = None
+        self._process = 0
+
+    def run(self, parts: Sequence[Thunk]) -> None:
+        """Run the parts, and return when all are done.
+
+        Raises:
+            Exception: what a part raised, the first of them.
+        """
+        first, *others = parts
+        tasks = self._tasks
+        if tasks is None or self._process != os.getpid():  # a forked process has none of its parent's threads
+            tasks = self._start()
+        done: SimpleQueue[BaseException | None] = SimpleQueue()
+        for part in others:
+            tasks.put((part, done))
+        failure: BaseException | None = None
+        try:
+            first()
+        except BaseException as error:  # the others still write into the same memory: wait for them whatever happened
+            failure = error
+        outcomes = [done.get() for _ in others]
+        failure = next((error for error in [failure, *outcomes] if error is not None), None)
+        if failure is not None:
+            raise failure
+
+    def close(self) -> None:
+        """End the threads; the next `run` starts others."""
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            for _ in range(self._count - 1):
+                tasks.put(None)
+
+    def _start(self) -> SimpleQueue[_Task | None]:
+        self._tasks = tasks = SimpleQueue[Any]()
+        self._process = os.getpid()
+        for number in range(1, self._count):
+            Thread(target=_work, args=(tasks,), name=f"oplet-{number}", daemon=True).start()
+        return tasks
+
+
+def _work(tasks: SimpleQueue[_Task | None]) -> None:
+    adopt()
+    while (task := tasks.get()) is not None:
+        part, done = task
+        try:
+            part()
+        except BaseException as error:
+            done.put(error)
+        else:
+            done.put(None)
+        del task, part, done  # while waiting, hold nothing of an interpreter that may be closed meanwhile
