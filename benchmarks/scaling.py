@@ -106,6 +106,20 @@ def multiply_adds(content: bytes) -> int:
     return total
 
 
+def _with_threads(kind: str, content: bytes, counts: Sequence[int]) -> dict[str, Callable[[], object]]:
+    invokes: dict[str, Callable[[], object]] = {}
+    for count in counts:
+        try:
+            interpreter = runners.make(kind, content, num_threads=count)
+            interpreter.allocate_tensors()
+            runners.feed(interpreter)
+            interpreter.invoke()
+        except (ValueError, RuntimeError):
+            continue
+        invokes[f"{kind} {count}"] = interpreter.invoke
+    return invokes
+
+
 def threads(
     found: Sequence[tuple[str, bytes]], counts: Sequence[int], rounds: int, tell: Callable[[str], None] = print
 ) -> common.Section:
@@ -121,18 +135,9 @@ def threads(
             continue
         if amount < _LARGE:
             continue
-        invokes: dict[str, Callable[[], object]] = {}
-        for kind in kinds:
-            for count in counts:
-                try:
-                    interpreter = runners.make(kind, content, num_threads=count)
-                    interpreter.allocate_tensors()
-                    runners.feed(interpreter)
-                    interpreter.invoke()
-                except (ValueError, RuntimeError):
-                    continue
-                invokes[f"{kind} {count}"] = interpreter.invoke
-        seconds = common.take_turns(invokes, rounds)
+        seconds: dict[str, list[float]] = {}
+        for kind in kinds:  # one after the other: threads that wait for work keep a core busy, which others would pay for
+            seconds |= common.take_turns(_with_threads(kind, content, counts), rounds)
         cells = [name, f"{amount / 1e6:.0f}"]
         for kind in kinds:
             for count in counts[1:]:
