@@ -11,9 +11,22 @@ from oplet import MutableOpResolver, hookimpl
 #: The versions of each operator that are served, first to last: those of the numpy kernel, which serves what the compiled one
 #: does not.
 VERSIONS: dict[str, tuple[int, int]] = {
+    "ADD": (1, 6),
+    "AVERAGE_POOL_2D": (1, 3),
     "CONV_2D": (1, 8),
     "DEPTHWISE_CONV_2D": (1, 7),
+    "DEQUANTIZE": (1, 9),
     "FULLY_CONNECTED": (1, 14),
+    "HARD_SWISH": (1, 1),
+    "LEAKY_RELU": (1, 2),
+    "LOGISTIC": (1, 3),
+    "LOG_SOFTMAX": (1, 2),
+    "MAX_POOL_2D": (1, 3),
+    "MUL": (1, 8),
+    "PRELU": (1, 1),
+    "QUANTIZE": (1, 6),
+    "SOFTMAX": (1, 4),
+    "SUB": (1, 5),
 }
 
 

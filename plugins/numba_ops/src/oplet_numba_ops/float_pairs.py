@@ -12,7 +12,7 @@ import numpy as np
 from oplet import Tensor
 from oplet_numba_ops.broadcasting import Repetition
 from oplet_numba_ops.kernels import kernel
-from oplet_numba_ops.memory import Array
+from oplet_numba_ops.memory import Array, flat
 from oplet_numba_ops.overriding import Thunk
 
 __all__ = ["ADD", "MULTIPLY", "PRELU", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair"]
@@ -78,7 +78,7 @@ def _same_per_row(op, x, y, out, scratch, blocks, rows, columns, advance, low, h
         for row in range(rows):
             start = (block * rows + row) * columns
             at = slice(start, start + columns)
-            _row_of_one(op, x[at], y[block * (advance > 0) * rows + row], out[at], low, high)
+            _row_of_one(op, x[at], y[row], out[at], low, high)
 
 
 @kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
@@ -113,6 +113,6 @@ def bind_float_pair(op: int, x: Tensor, y: Array, output: Tensor, how: Repetitio
     compiled = (_same_per_row if how.per_row else _same_per_column).compiled()
     copies = 0 if how.per_row or how.rows == 1 or how.columns >= _LONG else min(how.rows, -(-_LONG // how.columns))
     scratch = np.empty(copies * how.columns, np.float32)
-    arrays = x.data.reshape(-1), y.reshape(-1), output.data.reshape(-1), scratch
+    arrays = flat(x.data), flat(y), output.data.reshape(-1), scratch
     sizes = how.blocks, how.rows, how.columns, how.advance
     return partial(compiled, op, *arrays, *sizes, np.float32(low), np.float32(high))

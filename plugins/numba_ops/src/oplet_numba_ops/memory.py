@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from oplet_numba_ops.overriding import Thunk
 
-__all__ = ["Array", "aligned", "calls", "padded_rows"]
+__all__ = ["Array", "aligned", "calls", "flat", "padded_rows", "writable"]
 
 Array = NDArray[Any]
 _LINE = 64
@@ -24,6 +24,19 @@ def aligned(shape: Sequence[int], dtype: DTypeLike) -> Array:
     start = -memory.ctypes.data % _LINE
     result: Array = memory[start : start + size].view(kind).reshape(shape)
     return result
+
+
+class _Memory:
+    """Memory by its address, kept alive by the array that it belongs to."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+def readable(array: Array) -> Array:
+    """The same array for a kernel that only reads it: to numba a read-only one, as constants are, is another type."""
+    return array if array.flags.writeable else np.asarray(_Memory(array))
 
 
 def padded_rows(count: int, multiple: int) -> int:
@@ -47,3 +60,13 @@ def calls(program: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], *arrays
             function(*arguments)
 
     return run
+
+
+def writable(array: Array) -> Array:
+    """The array, or a copy where it is read-only: compiled functions are for arrays that are not."""
+    return array if array.flags.writeable else array.copy()
+
+
+def flat(array: Array) -> Array:
+    """All elements in one row, which is writable."""
+    return writable(array.reshape(-1))

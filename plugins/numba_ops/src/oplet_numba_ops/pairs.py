@@ -9,11 +9,14 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
+from oplet_builtin_ops.ops.mul import Scaling
 from oplet_numba_ops.broadcasting import Repetition, repetition
+from oplet_numba_ops.fixed_point import scaling
 from oplet_numba_ops.float_pairs import bind_float_pair
 from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.quantized_pairs import bind_quantized_product, bind_quantized_sum
 
-__all__ = ["Operands", "operands", "pair_registration"]
+__all__ = ["Operands", "operands", "pair_registration", "plan_product", "plan_sum"]
 
 #: The operand of the output's shape, the one that may repeat, how it does, and whether they were exchanged.
 Operands = tuple[Tensor, Tensor, Repetition, bool]
@@ -60,3 +63,37 @@ def pair_registration(
         return lambda: bind_float_pair(chosen, large, small.data, node.outputs[0], how, low, high)
 
     return override(builtin, plan)
+
+
+def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind | None]:
+    """What plans the quantized nodes of ADD, or of SUB."""
+
+    def plan(context: Context, node: Node, found: Operands) -> Bind | None:
+        general = node.prepared
+        if not hasattr(general, "shares"):
+            return None
+        large, small, how, exchanged = found
+        signs = (0, -1 if subtracts else 0)
+        parts = [
+            (share.zero_point, *scaling(share.multiplier, share.shift, share.left_shift), sign)
+            for share, sign in zip(general.shares, signs)
+        ]
+        if exchanged:
+            parts.reverse()
+        constants = (*parts[0], *parts[1], *scaling(general.multiplier, general.shift), general.zero_point, *general.bounds)
+        return lambda: bind_quantized_sum(large, small.data, node.outputs[0], how, constants)
+
+    return plan
+
+
+def plan_product(context: Context, node: Node, found: Operands) -> Bind | None:
+    """Plan a quantized node of MUL."""
+    large, small, how, _ = found
+    output, factors = node.outputs[0], node.prepared
+    # What is shifted left beyond 32 bits wraps around, which the compiled loop does not do.
+    wraps = isinstance(factors, Scaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
+    if not isinstance(factors, Scaling) or large.type != output.type or wraps:
+        return None
+    steps = scaling(factors.multiplier, factors.shift)
+    constants = (large.zero_point, small.zero_point, *steps, output.zero_point, *factors.bounds)
+    return lambda: bind_quantized_product(large, small.data, output, how, constants)

@@ -1,0 +1,87 @@
+"""exp, and what is made of it: LOGISTIC and the softmaxes, in float32.
+
+exp(x) is 2**n * exp(r) with x = n * ln 2 + r and a polynomial for exp(r), within 2 units in the last place. The compiler makes
+vectors of it, which it cannot do with calls of the C library.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from oplet_numba_ops.kernels import kernel
+
+__all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX"]
+
+_LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
+#: Adding and taking away 1.5 * 2**23 rounds to a whole number; in between, the low bits are that number.
+_ROUNDER = np.float32(12582912.0)
+_BIAS = np.int32(127 - 0x4B400000)
+_LOWEST, _HIGHEST, _ONE, _ZERO = np.float32(-87.33), np.float32(88.37), np.float32(1), np.float32(0)
+_P5, _P4, _P3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
+_P2, _P1, _P0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
+
+
+@numba.njit(error_model="numpy", fastmath={"contract"})  # type: ignore[misc]
+def _exp(x):  # type: ignore[no-untyped-def]
+    # NaN passes both comparisons.
+    x = _LOWEST if x < _LOWEST else x
+    x = _HIGHEST if x > _HIGHEST else x
+    shifted = np.float32(x * _LOG2_E + _ROUNDER)
+    whole = shifted - _ROUNDER
+    r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
+    p = ((((_P5 * r + _P4) * r + _P3) * r + _P2) * r + _P1) * r + _P0
+    exponent = np.int32((np.int64(shifted.view(np.int32)) + np.int64(_BIAS)) << 23)
+    power = exponent.view(np.float32)
+    return (p * (r * r) + r + _ONE) * power
+
+
+@numba.njit(error_model="numpy", fastmath={"nnan", "nsz"}, boundscheck=False)  # type: ignore[misc]
+def _largest(x):  # type: ignore[no-untyped-def]
+    # If there is a NaN, the sum is NaN whatever this gives.
+    most = x[0]
+    for i in range(x.size):
+        most = x[i] if x[i] > most else most
+    return most
+
+
+@numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)  # type: ignore[misc]
+def _total(x):  # type: ignore[no-untyped-def]
+    total = _ZERO
+    for i in range(x.size):
+        total += x[i]
+    return total
+
+
+@kernel("void(f4[::1], f4[::1])")
+def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
+    """1 / (1 + exp(-x))."""
+    for i in range(out.size):
+        out[i] = _ONE / (_ONE + _exp(-x[i]))
+
+
+@kernel("void(f4[::1], f4[::1], i8, f4)")
+def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
+    """exp(beta * x) / sum(exp(beta * x)) of each row."""
+    for start in range(0, out.size, columns):
+        # Slices, so that all indices begin at 0: the compiler makes no vectors where one might be negative.
+        row, target = x[start : start + columns], out[start : start + columns]
+        most = _largest(row)
+        for i in range(columns):
+            target[i] = _exp((row[i] - most) * beta)
+        factor = _ONE / _total(target)
+        for i in range(columns):
+            target[i] *= factor
+
+
+@kernel("void(f4[::1], f4[::1], i8)")
+def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
+    """x less the logarithm of the sum of exp(x), of each row."""
+    for start in range(0, out.size, columns):
+        row, target = x[start : start + columns], out[start : start + columns]
+        most = _largest(row)
+        for i in range(columns):
+            target[i] = _exp(row[i] - most)
+        less = np.float32(np.log(_total(target)))
+        for i in range(columns):
+            target[i] = (row[i] - most) - less

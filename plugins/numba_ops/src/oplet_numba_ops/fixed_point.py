@@ -1,0 +1,31 @@
+"""Scaling by a fixed-point factor with both of the format's roundings, as one multiplication and one shift.
+
+The two roundings divide by 2**31 and then by 2**s, each by adding a half and shifting. Nested floors of integer divisions are the
+floor of one division, so both halves can be added at once. The second half is one less below zero, where halves go down.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+__all__ = ["scaled", "scaling"]
+
+
+def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]:
+    """The constants of `scaled` for a factor multiplier * 2**(shift + left_shift - 31).
+
+    Args:
+        left_shift: how far the value goes left before it is multiplied.
+    """
+    left, right = left_shift + max(shift, 0), max(-shift, 0)
+    half = (1 << (right - 1)) << 31 if right else 0
+    below = -(1 << 31) if right else 0
+    return multiplier, left, (1 << 30) + half, below, 31 + right
+
+
+@numba.njit(error_model="numpy", inline="always")  # type: ignore[misc]
+def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right: Any) -> Any:
+    """An int32 value, widened to int64, scaled."""
+    return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right

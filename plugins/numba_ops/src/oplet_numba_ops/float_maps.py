@@ -1,0 +1,48 @@
+"""Float32 to float32, one element at a time, and to and from quantized numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import TensorType
+from oplet_numba_ops.kernels import Kernel, kernel
+
+__all__ = ["DEQUANTIZE", "HARD_SWISH", "QUANTIZE"]
+
+_ZERO, _THREE, _SIX, _SIXTH = np.float32(0), np.float32(3), np.float32(6), np.float32(1 / 6)
+#: The number just below a half: added before what follows the point is cut off, it rounds halves away from zero, and leaves alone
+#: 0.49999997, which a half itself would carry up to 1.
+_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+
+
+@kernel("void(f4[::1], f4[::1])")
+def HARD_SWISH(x, out):  # type: ignore[no-untyped-def]
+    """x * min(max(x + 3, 0), 6) / 6; NaN stays."""
+    for i in range(out.size):
+        gate = x[i] + _THREE
+        gate = _ZERO if gate < _ZERO else gate
+        gate = _SIX if gate > _SIX else gate
+        out[i] = gate * _SIXTH * x[i]
+
+
+def _quantize(x, out, scale, zero_point, lowest, highest):  # type: ignore[no-untyped-def]
+    zero = np.int32(zero_point)
+    for i in range(out.size):
+        steps = x[i] / scale
+        # NaN becomes the highest value.
+        steps = steps if steps < highest else highest
+        steps = lowest if steps < lowest else steps
+        half = -_BELOW_HALF if steps < _ZERO else _BELOW_HALF
+        out[i] = np.int32(steps + half) + zero
+
+
+def _dequantize(x, out, scale, zero_point):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = (np.float32(x[i]) - zero_point) * scale
+
+
+_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
+#: By the type of the output.
+QUANTIZE = {type: Kernel(_quantize, f"void(f4[::1], {code}[::1], f4, i8, f4, f4)") for type, code in _CODES.items()}
+#: By the type of the input.
+DEQUANTIZE = {type: Kernel(_dequantize, f"void({code}[::1], f4[::1], f4, f4)") for type, code in _CODES.items()}

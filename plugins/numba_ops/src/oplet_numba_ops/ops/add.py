@@ -1,0 +1,9 @@
+"""ADD, compiled: float32 with an activation or an operand that repeats, and quantized numbers."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.add import REGISTRATION as BUILTIN
+from oplet_numba_ops.float_pairs import ADD
+from oplet_numba_ops.pairs import pair_registration, plan_sum
+
+REGISTRATION = pair_registration(BUILTIN, ADD, ADD, plan_sum(subtracts=False))

@@ -1,0 +1,9 @@
+"""MUL, compiled: float32 with an activation or an operand that repeats, and quantized numbers."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.mul import REGISTRATION as BUILTIN
+from oplet_numba_ops.float_pairs import MULTIPLY
+from oplet_numba_ops.pairs import pair_registration, plan_product
+
+REGISTRATION = pair_registration(BUILTIN, MULTIPLY, MULTIPLY, plan_product)

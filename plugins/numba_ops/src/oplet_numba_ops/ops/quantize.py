@@ -1,0 +1,30 @@
+"""QUANTIZE, compiled: float32 to 8 or 16 bits with one scale."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from oplet import Context, Node, TensorType
+from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
+from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
+from oplet_numba_ops.float_maps import QUANTIZE
+from oplet_numba_ops.memory import flat
+from oplet_numba_ops.overriding import Bind, override
+
+
+def plan(context: Context, node: Node) -> Bind | None:
+    source, output = node.inputs[0], node.outputs[0]
+    if source.type != TensorType.FLOAT32 or output.type not in QUANTIZE:
+        return None
+    scales, zero_points = node.prepared
+    if scales.size != 1:
+        return None
+    compiled = QUANTIZE[output.type].compiled()
+    scale, zero_point = np.float32(scales.flat[0]), int(zero_points.flat[0])
+    lowest, highest = (np.float32(bound - zero_point) for bound in quantized_range(output.type))
+    return lambda: partial(compiled, flat(source.data), flat(output.data), scale, zero_point, lowest, highest)
+
+
+REGISTRATION = override(BUILTIN, plan)

@@ -1,0 +1,9 @@
+"""SUB, compiled: float32 with an activation or an operand that repeats, and quantized numbers."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.sub import REGISTRATION as BUILTIN
+from oplet_numba_ops.float_pairs import SUBTRACT, SUBTRACT_FROM
+from oplet_numba_ops.pairs import pair_registration, plan_sum
+
+REGISTRATION = pair_registration(BUILTIN, SUBTRACT, SUBTRACT_FROM, plan_sum(subtracts=True))

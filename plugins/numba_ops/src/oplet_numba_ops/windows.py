@@ -1,0 +1,118 @@
+"""MAX_POOL_2D and AVERAGE_POOL_2D: each window is folded into a row of channels at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from oplet import TensorType
+from oplet_numba_ops.kernels import Kernel
+
+__all__ = ["AVERAGE_FLOATS", "AVERAGE_INTEGERS", "MAXIMUM"]
+
+
+_inlined: Any = numba.njit(error_model="numpy", boundscheck=False)
+
+
+@_inlined
+def _clip(value, low, high):  # type: ignore[no-untyped-def]
+    value = low if value < low else value
+    return high if value > high else value
+
+
+@_inlined
+def _largest(rows, folded):  # type: ignore[no-untyped-def]
+    for i in range(folded.size):
+        folded[i] = rows[0, i]
+    for row in range(1, rows.shape[0]):
+        source = rows[row]
+        for i in range(folded.size):
+            folded[i] = folded[i] if folded[i] >= source[i] else source[i]
+
+
+@_inlined
+def _sums(rows, folded):  # type: ignore[no-untyped-def]
+    for i in range(folded.size):
+        folded[i] = rows[0, i]
+    for row in range(1, rows.shape[0]):
+        source = rows[row]
+        for i in range(folded.size):
+            folded[i] += source[i]
+
+
+@_inlined
+def _seen(position, size, stride, before, length):  # type: ignore[no-untyped-def]
+    start = position * stride - before
+    return max(start, 0), min(start + size, length)
+
+
+def _maximum(x, out, folded, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+    batch, height, width, channels = x.shape
+    rows = x.reshape(batch, height, width * channels)
+    cells = folded.reshape(width, channels)
+    for n in range(batch):
+        for row in range(out.shape[1]):
+            top, bottom = _seen(row, size[0], stride[0], before[0], height)
+            _largest(rows[n, top:bottom], folded)
+            for column in range(out.shape[2]):
+                left, right = _seen(column, size[1], stride[1], before[1], width)
+                target = out[n, row, column]
+                _largest(cells[left:right], target)
+                for c in range(channels):
+                    target[c] = _clip(target[c], low, high)
+
+
+def _average_floats(x, out, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+    batch, height, width, channels = x.shape
+    rows = x.reshape(batch, height, width * channels)
+    cells = folded.reshape(width, channels)
+    for n in range(batch):
+        for row in range(out.shape[1]):
+            top, bottom = _seen(row, size[0], stride[0], before[0], height)
+            _sums(rows[n, top:bottom], folded)
+            for column in range(out.shape[2]):
+                left, right = _seen(column, size[1], stride[1], before[1], width)
+                target = out[n, row, column]
+                _sums(cells[left:right], target)
+                count = np.float32((bottom - top) * (right - left))
+                for c in range(channels):
+                    target[c] = _clip(target[c] / count, low, high)
+
+
+def _average_integers(x, out, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+    batch, height, width, channels = x.shape
+    rows = x.reshape(batch, height, width * channels)
+    cells = folded.reshape(width, channels)
+    for n in range(batch):
+        for row in range(out.shape[1]):
+            top, bottom = _seen(row, size[0], stride[0], before[0], height)
+            _sums(rows[n, top:bottom], folded)
+            for column in range(out.shape[2]):
+                left, right = _seen(column, size[1], stride[1], before[1], width)
+                _sums(cells[left:right], sums)
+                count = (bottom - top) * (right - left)
+                # Sums below 2**31 and their quotients are told apart by 53 bits; halves are rounded away from zero.
+                half, divisor = np.float64(count // 2), np.float64(count)
+                target = out[n, row, column]
+                for c in range(channels):
+                    total = np.float64(sums[c])
+                    total = total - half if total < 0 else total + half
+                    target[c] = min(max(np.int32(total / divisor), low), high)
+
+
+_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
+_GEOMETRY = "i8[::1], i8[::1], i8[::1]"
+
+
+def _kernel(function: Any, code: str, scratch: str, bound: str) -> Kernel:
+    return Kernel(function, f"void({code}[:,:,:,::1], {code}[:,:,:,::1], {scratch}, {bound}, {bound}, {_GEOMETRY})")
+
+
+#: Input, output, scratch for a row of the input, bounds, and for both dimensions the window's size, its stride and the
+#: padding before.
+MAXIMUM = _kernel(_maximum, "f4", "f4[::1]", "f4")
+#: These, one of them by type, have scratch for the sums of a window as well.
+AVERAGE_FLOATS = _kernel(_average_floats, "f4", "f4[::1], f4[::1]", "f4")
+AVERAGE_INTEGERS = {type: _kernel(_average_integers, code, "i4[::1], i4[::1]", "i8") for type, code in _CODES.items()}

@@ -1,0 +1,187 @@
+"""Compiled elementwise ops, softmaxes and pools answer as the numpy ones do, whatever their shapes, options and quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from oplet import TensorType
+from oplet.schema.enums import ActivationFunctionType, Padding
+from oplet.schema.options import AddOptions, LeakyReluOptions, MulOptions, Pool2DOptions, SoftmaxOptions, SubOptions
+from oplet.testing import Spec, one_op_model
+from oplet_numba_ops.broadcasting import Repetition, repetition
+
+SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+CLAMPS = st.sampled_from([ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU_N1_TO_1])
+QUANTIZED = ["int8", "uint8", "int16"]
+SCALES = st.floats(0.004, 0.2)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def values(random: np.random.Generator, kind: str, shape: tuple[int, ...]) -> Any:
+    if kind == "float32":
+        return (random.standard_normal(shape) * 4).astype(np.float32)
+    info = np.iinfo(kind)
+    return random.integers(info.min, info.max + 1, shape).astype(kind)
+
+
+def spec(draw: st.DrawFn, kind: str, shape: tuple[int, ...], data: Any = None) -> Spec:
+    if kind == "float32":
+        return Spec(kind, shape, data=data)
+    info = np.iinfo(kind)
+    zero_point = 0 if kind == "int16" else draw(st.integers(info.min, info.max))
+    return Spec(kind, shape, [draw(SCALES)], [zero_point], data=data)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
+    """A model of ADD, SUB, MUL or PRELU, with an operand that repeats somehow, maybe a constant."""
+    op = draw(st.sampled_from(["ADD", "SUB", "MUL", "PRELU"]))
+    kind = draw(st.sampled_from(["float32", *QUANTIZED]))
+    random = np.random.default_rng(draw(SEEDS))
+    large = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 5, 16, 40]), min_size=1, max_size=4)))
+    small = tuple(dim if draw(st.booleans()) else 1 for dim in large)[draw(st.integers(0, len(large))) :]
+    shapes = [large, small] if op == "PRELU" or draw(st.booleans()) else [small, large]
+    fed = [values(random, kind, shape) for shape in shapes]
+    constant = draw(st.sampled_from([None, 0, 1])) if op != "PRELU" else draw(st.sampled_from([None, 1]))
+    inputs = [spec(draw, kind, shape, fed[i] if i == constant else None) for i, shape in enumerate(shapes)]
+    if op == "PRELU" and kind == "int16":
+        kind, inputs, fed = "float32", [Spec("float32", shape) for shape in shapes], [v.astype(np.float32) for v in fed]
+        constant = None
+    output = spec(draw, kind, large)
+    if kind in QUANTIZED and op in ("ADD", "SUB"):  # the output's scale may not be too fine
+        output = output._replace(scale=[max(output.scale[0], max(t.scale[0] for t in inputs) / 16)])
+    classes: dict[str, Any] = {"ADD": AddOptions, "SUB": SubOptions, "MUL": MulOptions}
+    options = classes[op](fused_activation_function=draw(CLAMPS)) if op in classes else None
+    if options is not None and op != "MUL":
+        options.pot_scale_int16 = False
+    version = {"ADD": 3, "SUB": 3, "MUL": 4, "PRELU": 1}[op]
+    return one_op_model(op, inputs, [output], options, version=version), [v for i, v in enumerate(fed) if i != constant]
+
+
+@SLOWLY
+@given(case=pairs())
+def test_pairs_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None]) -> None:
+    agree(*case)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("op", ["ADD", "SUB", "MUL"])
+def test_all_pairs_of_8_bit_values_agree(op: str, kind: str, agree: Callable[..., None]) -> None:
+    every = np.arange(256, dtype=np.uint8).view(kind)
+    x, y = np.repeat(every, 256), np.tile(every, 256)
+    for scales in ((0.05, 0.0371, 0.06), (0.02, 0.02, 0.04), (0.013, 0.19, 0.21)):
+        specs = [Spec(kind, x.shape, [scale], [zero]) for scale, zero in zip(scales, (3, 100, 7))]
+        options = {"ADD": AddOptions(), "SUB": SubOptions(), "MUL": MulOptions()}[op]
+        agree(one_op_model(op, specs[:2], specs[2:], options, version=2), [x, y])
+
+
+@st.composite
+def maps(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
+    """A model of an op of one operand."""
+    op = draw(st.sampled_from(["LEAKY_RELU", "HARD_SWISH", "LOGISTIC", "SOFTMAX", "LOG_SOFTMAX", "QUANTIZE", "DEQUANTIZE"]))
+    shape = tuple(draw(st.lists(st.integers(1, 40), min_size=1, max_size=3)))
+    random = np.random.default_rng(draw(SEEDS))
+    kind = "float32"
+    output = Spec(kind, shape)
+    options: Any = None
+    version = 1
+    if op == "LEAKY_RELU":
+        options = LeakyReluOptions(alpha=draw(st.sampled_from([0.1, 0.0, 2.0, -0.5])))
+    elif op == "SOFTMAX":
+        options = SoftmaxOptions(beta=draw(st.sampled_from([1.0, 0.3])))
+        kind = draw(st.sampled_from(["float32", "int8", "uint8"]))
+        if kind != "float32":
+            output = Spec(kind, shape, [1 / 256], [-128 if kind == "int8" else 0])
+            version = 2
+    elif op == "QUANTIZE":
+        output = spec(draw, draw(st.sampled_from(QUANTIZED)), shape)
+    elif op == "DEQUANTIZE":
+        kind = draw(st.sampled_from(QUANTIZED))
+        version = 3
+    return one_op_model(op, [spec(draw, kind, shape)], [output], options, version=version), [values(random, kind, shape)]
+
+
+@SLOWLY
+@given(case=maps())
+def test_maps_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None]) -> None:
+    agree(*case)
+
+
+def test_halves_and_their_neighbours_are_quantized_alike(agree: Callable[..., None]) -> None:
+    halves = np.arange(-300, 300, dtype=np.float32) / 2
+    x = np.concatenate([halves, np.nextafter(halves, np.float32(1e9)), np.nextafter(halves, np.float32(-1e9))])
+    x = np.append(x, np.array([np.inf, -np.inf, np.nan, -0.0], np.float32))
+    for kind in QUANTIZED:
+        output = Spec(kind, x.shape, [1.0], [0 if kind == "int16" else 5])
+        agree(one_op_model("QUANTIZE", [Spec("float32", x.shape)], [output]), [x])
+
+
+@pytest.mark.parametrize("op", ["LOGISTIC", "SOFTMAX", "LOG_SOFTMAX"])
+def test_extremes_and_nan_agree(op: str, agree: Callable[..., None]) -> None:
+    x = np.array([[1e30, -1e30, 0, 88, -88, 100, -100], [np.nan, 1, 2, 3, 4, 5, 6]], np.float32)
+    options = SoftmaxOptions(beta=1.0) if op == "SOFTMAX" else None
+    agree(one_op_model(op, [Spec("float32", x.shape)], [Spec("float32", x.shape)], options), [x])
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
+    """A model of a pool."""
+    op = draw(st.sampled_from(["MAX_POOL_2D", "AVERAGE_POOL_2D"]))
+    kind = draw(st.sampled_from(["float32", *QUANTIZED]))
+    height, width = draw(st.integers(1, 9)), draw(st.integers(1, 9))
+    shape = (draw(st.integers(1, 2)), height, width, draw(st.sampled_from([1, 3, 17, 40])))
+    padding = draw(st.sampled_from(Padding))
+    reach = (12, 12) if padding == Padding.SAME else (height, width)
+    options = Pool2DOptions(
+        padding=padding,
+        filter_height=draw(st.integers(1, reach[0])),
+        filter_width=draw(st.integers(1, reach[1])),
+        stride_h=draw(st.integers(1, 3)),
+        stride_w=draw(st.integers(1, 3)),
+        fused_activation_function=draw(CLAMPS),
+    )
+    quantized = spec(draw, kind, shape)
+    version = 1 if kind in ("float32", "uint8") else 3
+    fed = values(np.random.default_rng(draw(SEEDS)), kind, shape)
+    return one_op_model(op, [quantized], [quantized], options, version=version), [fed]
+
+
+@SLOWLY
+@given(case=pools())
+def test_pools_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None]) -> None:
+    agree(*case)
+
+
+@given(large=st.lists(st.integers(1, 4), max_size=5), data=st.data())
+@example(large=[2, 3], data=None)
+def test_a_repetition_names_the_element_that_broadcasting_would(large: list[int], data: Any) -> None:
+    small = [1, 3] if data is None else [dim if data.draw(st.booleans()) else 1 for dim in large]
+    found = repetition(tuple(large), tuple(small))
+    if found is None:
+        return
+    places = np.arange(int(np.prod(small)))
+    wanted = np.broadcast_to(places.reshape(small), large).reshape(-1)
+    got = [
+        places[row if found.per_row else block * found.advance + column]
+        for block in range(found.blocks)
+        for row in range(found.rows)
+        for column in range(found.columns)
+    ]
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_more_nesting_than_three_loops_is_left_to_numpy() -> None:
+    assert repetition((2, 3, 4, 5), (2, 1, 4, 1)) is None
+    assert repetition((2, 3, 4, 5), (1, 1, 4, 5)) == Repetition(1, 6, 20, 0, False)
+
+
+def test_compiled_kernels_serve_the_usual_types() -> None:
+    from oplet_numba_ops.float_maps import DEQUANTIZE, QUANTIZE
+
+    assert set(QUANTIZE) == set(DEQUANTIZE) == {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
