@@ -62,14 +62,16 @@ def layers(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
 
 
 def _layer(
-    op: str, kind: str, shape: Any, weights_shape: Any, axis: int, filters: int, options: Any, random: Any, has_bias: bool
+    op: str, kind: str, shape: Any, weights_shape: Any, axis: int, filters: int, options: Any, random: Any, has_bias: bool,
+    *, fixed: bool = False,
 ) -> tuple[bytes, list[Any]]:
     guess = [1] * len(shape)
     if kind == "float32":
         weights = random.standard_normal(weights_shape).astype("float32")
         bias = random.standard_normal(filters).astype("float32") if has_bias else None
-        model = one_op_model(op, [Spec("float32", shape), weights, bias], [Spec("float32", guess)], options)
-        return model, [random.standard_normal(shape).astype("float32")]
+        x = random.standard_normal(shape).astype("float32")
+        model = one_op_model(op, [x if fixed else Spec("float32", shape), weights, bias], [Spec("float32", guess)], options)
+        return model, [] if fixed else [x]
     dtype = kind.split()[0]
     info = np.iinfo(dtype)
     weights_type = np.iinfo("uint8" if dtype == "uint8" else "int8")
@@ -94,9 +96,10 @@ def _layer(
     if has_bias:
         values = random.integers(-2000, 2000, filters).astype(bias_type)
         bias = Spec(bias_type, (filters,), scales * in_scale, [0] * len(scales), 0, values)
-    inputs = [Spec(dtype, shape, in_scale, zero), weights, bias]
+    x = random.integers(info.min, info.max + 1, shape).astype(dtype)
+    inputs = [Spec(dtype, shape, in_scale, zero, data=x if fixed else None), weights, bias]
     model = one_op_model(op, inputs, [Spec(dtype, guess, out_scale, out_zero)], options)
-    return model, [random.integers(info.min, info.max + 1, shape).astype(dtype)]
+    return model, [] if fixed else [x]
 
 
 @given(layers())
@@ -162,3 +165,31 @@ def test_a_resized_input_gets_kernels_laid_out_anew(agree: Callable[..., None]) 
         y = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
         patches = np.lib.stride_tricks.sliding_window_view(x, (2, 3), (1, 2))
         np.testing.assert_allclose(y, np.einsum("byxcij,fijc->byxf", patches, weights), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+@pytest.mark.parametrize("kind", ["float32", "int8", "uint8"])
+def test_layers_of_constants_alone_are_computed_once(agree: Callable[..., None], op: str, kind: str) -> None:
+    options: Any = {
+        "CONV_2D": Conv2DOptions(stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1),
+        "DEPTHWISE_CONV_2D": DepthwiseConv2DOptions(
+            stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1, depth_multiplier=1
+        ),
+        "FULLY_CONNECTED": FullyConnectedOptions(),
+    }[op]
+    shape = (3, 8) if op == "FULLY_CONNECTED" else (1, 5, 5, 8)
+    weights = {"CONV_2D": (4, 3, 3, 8), "DEPTHWISE_CONV_2D": (1, 3, 3, 8), "FULLY_CONNECTED": (4, 8)}[op]
+    axis = 3 if op == "DEPTHWISE_CONV_2D" else 0
+    model, values = _layer(op, kind, shape, weights, axis, weights[axis], options, np.random.default_rng(1), True, fixed=True)
+    agree(model, values)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 6])
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_integer_weights_on_floats(agree: Callable[..., None], rows: int, asymmetric: bool) -> None:
+    random = np.random.default_rng(rows)
+    weights = Spec("int8", (33, 40), [0.02], [0], 0, random.integers(-127, 128, (33, 40)).astype("int8"))
+    options = FullyConnectedOptions(asymmetric_quantize_inputs=asymmetric, fused_activation_function=ActivationFunctionType.RELU)
+    inputs = [Spec("float32", (rows, 40)), weights, random.standard_normal(33).astype("float32")]
+    model = one_op_model("FULLY_CONNECTED", inputs, [Spec("float32", (rows, 33))], options)
+    agree(model, [random.standard_normal((rows, 40)).astype("float32")])

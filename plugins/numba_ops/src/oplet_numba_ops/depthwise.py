@@ -9,7 +9,7 @@ import numpy as np
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.finishing import Finishing
-from oplet_numba_ops.memory import Array, aligned, calls, padded_rows
+from oplet_numba_ops.memory import Array, aligned, calls, padded_rows, readable
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.processor import windows_together
 from oplet_numba_ops.taps import taps_kernel
@@ -40,7 +40,7 @@ def plan_depthwise(
     if not windows.count or h.filter * w.filter > 81:
         return None
     kind = np.dtype(source.dtype)
-    pixels = max(1, min(windows_together(), w.out))
+    pixels = windows_together()
     kernel = taps_kernel(
         f"{kind.kind}{kind.itemsize}", h.filter, w.filter, w.stride, w.dilation, pixels, finish.bits, finish.rounding
     ).compiled()
@@ -63,7 +63,7 @@ def plan_depthwise(
     weights = node.cached("taps", arrange)
 
     def bind() -> Thunk:
-        values, result = source.data, output.data
+        values, result = readable(source.data), output.data
         maps = values.reshape(windows.batch * h.size, -1)
         arguments = [
             (

@@ -7,13 +7,16 @@ in the folder that NUMBA_CACHE_DIR names; where none of them can be written it i
 from __future__ import annotations
 
 import functools
+import logging
 import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Kernel", "kernel"]
+__all__ = ["CompileError", "Kernel", "kernel"]
+
+logger = logging.getLogger("oplet.plugins")
 
 _LOCK = threading.RLock()
 
@@ -30,6 +33,10 @@ def _sources() -> str:
     return f"{digest:08x}"
 
 
+class CompileError(Exception):
+    """A kernel cannot be compiled here; the numpy kernel serves then."""
+
+
 class Kernel:
     """A function that is compiled for one signature, when it is needed.
 
@@ -44,13 +51,26 @@ class Kernel:
         self.signature = signature
         self.fastmath = fastmath
         self._compiled: Callable[..., Any] | None = None
+        self._error = ""
 
     def compiled(self) -> Callable[..., Any]:
-        """The machine code, from the cache if it is there; it gives up the interpreter's lock while it runs."""
+        """The machine code, from the cache if it is there; it gives up the interpreter's lock while it runs.
+
+        Raises:
+            CompileError: numba or LLVM refuses it; a warning says so, once.
+        """
         if self._compiled is None:
             with _LOCK:
+                if self._error:
+                    raise CompileError(self._error)
                 if self._compiled is None:
-                    self._compiled = self._compile()
+                    try:
+                        self._compiled = self._compile()
+                    except Exception as error:  # of numba's many kinds, depending on its version
+                        name = self.function.__name__.strip("_")
+                        self._error = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+                        logger.warning("Numba cannot compile '%s', numpy serves in its place: %s", name, self._error)
+                        raise CompileError(self._error) from error
         return self._compiled
 
     def _compile(self) -> Callable[..., Any]:

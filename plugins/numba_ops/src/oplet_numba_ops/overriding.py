@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from oplet import Context, Node, Registration
+from oplet_numba_ops.kernels import CompileError
 
 __all__ = ["Bind", "Thunk", "override"]
 
@@ -35,14 +36,17 @@ def override(builtin: Registration, plan: Callable[[Context, Node], Bind | None]
         builtin: the numpy kernel's registration. Its `prepare` always runs first: it checks the node and sets the output's shape.
         plan: called after it, when `node.prepared` is what the numpy kernel's `prepare` left there. It answers None where the
             numpy kernel is to run. Else it asks for temporaries of its own (those of the numpy kernel get no memory then) and
-            answers what `bind` is to call.
+            answers what `bind` is to call. Where a kernel cannot be compiled, the numpy kernel runs.
     """
 
     def prepare(context: Context, node: Node) -> None:
         if builtin.prepare is not None:
             builtin.prepare(context, node)
         temporaries, node.temporaries = node.temporaries, []
-        bind_compiled = plan(context, node)
+        try:
+            bind_compiled = plan(context, node)
+        except CompileError:
+            bind_compiled = None
         if bind_compiled is None:
             node.temporaries = temporaries
         else:

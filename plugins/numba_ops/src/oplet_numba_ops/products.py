@@ -12,7 +12,7 @@ from oplet import Context, Node, Tensor, TensorType
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.finishing import Finishing, quantized_finishing
-from oplet_numba_ops.memory import Array, aligned, calls
+from oplet_numba_ops.memory import Array, aligned, calls, readable
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.padding import pad_kernel
 from oplet_numba_ops.processor import has_byte_products, tile_rows
@@ -125,7 +125,7 @@ def plan_tiles(
     ranges = parts(windows.count, min(context.num_threads, worth), tile)
 
     def bind() -> Thunk:
-        values: Any = source.data
+        values: Any = readable(source.data)
         program: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
         if scratch is not None:
             batch, height, width, channels = windows.padded_shape

@@ -1,0 +1,67 @@
+"""Float activations times integer weights, a few rows at a time: the weights are read once, as the bytes that they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Context, Node, TensorType
+from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.memory import calls, readable
+from oplet_numba_ops.overriding import Bind, Thunk
+from oplet_numba_ops.threads import parts, together
+
+__all__ = ["plan_hybrid_rows"]
+
+#: With more rows a matrix product gains more than reading bytes does.
+_FEW = 4
+#: Weights that are worth another thread.
+_WORTH = 200_000
+
+
+@kernel(
+    "void(f4[:,::1], i1[:,::1], f4[:,::1], f4[:,::1], f4[::1], f4[:,::1], i8, i8, f4, f4)",
+    fastmath={"reassoc", "contract", "nsz"},
+)
+def _rows_kernel(values, weights, scales, factors, bias, output, first, last, low, high):  # type: ignore[no-untyped-def]
+    depth = weights.shape[1]
+    blocks = scales.shape[1]
+    size = depth // blocks
+    for unit in range(first, last):
+        for row in range(values.shape[0]):
+            total = np.float32(0)
+            for block in range(blocks):
+                left, right = values[row, block * size : (block + 1) * size], weights[unit, block * size : (block + 1) * size]
+                part = np.float32(0)
+                for k in range(size):
+                    part += left[k] * np.float32(right[k])
+                total += part * scales[unit, block]
+            result = total * factors[row, unit] + bias[unit]
+            output[row, unit] = min(max(result, low), high)
+
+
+def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind | None:
+    """Lay out a layer with constant weights; None where it has many rows, or sums that float32 does not hold."""
+    weights, output = layer.weights, node.outputs[0]
+    units, depth = weights.shape
+    if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:
+        return None
+    compiled = _rows_kernel.compiled()
+    layer.add_scratch(context)
+    scales = np.ones((units, 1), np.float32)
+    if layer.block_size and weights.quantization is not None:
+        scales = np.ascontiguousarray(weights.quantization.scales.reshape(units, -1), np.float32)
+    bias = np.zeros(units, np.float32) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.float32)
+    bounds = float_activation_range(layer.activation)
+    ranges = parts(units, min(context.num_threads, max(1, weights.size * layer.batches // _WORTH)))
+
+    def bind() -> Thunk:
+        factors = np.empty((layer.batches, units), np.float32)
+        values = layer.quantized.data.reshape(layer.batches, depth)
+        rows = readable(np.ascontiguousarray(weights.data).view(np.int8).reshape(units, depth))
+        target = output.data.reshape(layer.batches, units)
+        arguments = [(values, rows, scales, factors, bias, target, first, last, *bounds) for first, last in ranges]
+        return calls([*layer.quantize(factors), together(compiled, arguments)])
+
+    return bind
