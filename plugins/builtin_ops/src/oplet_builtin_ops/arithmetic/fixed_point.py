@@ -66,7 +66,9 @@ def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
         EnsureError: a factor is infinite or not a number.
     """
     values = np.asarray(reals, np.float64)
-    ensure(np.isfinite(values).all(), f"a scale ratio is {values[~np.isfinite(values)][:1]}; scales must be finite and not zero.")
+    finite = np.isfinite(values)
+    if not finite.all():  # a message about an array takes long to write
+        ensure(False, f"a scale ratio is {values[~finite][:1]}; scales must be finite and not zero.")
     fractions, shifts = np.frexp(values)
     fixed = np.copysign(np.floor(np.abs(fractions) * 2.0**31 + 0.5), fractions).astype(np.int64)
     shifts = shifts.astype(np.int64)

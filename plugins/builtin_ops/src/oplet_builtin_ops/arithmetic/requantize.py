@@ -65,6 +65,7 @@ class Requantizer:
     low: int
     high: int
     rounding: Rounding = Rounding.DOUBLE
+    _fitting: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, spare: Array) -> list[Call]:
@@ -101,7 +102,7 @@ class Requantizer:
                 program.append((np.add, (u, self._repeated("threshold", joined), u)))
             elif self.rounding is Rounding.FLOAT:
                 program += _away_from_zero(u, spare)
-            elif self.nudges.any():
+            elif self._has_nudges:
                 program += self._nudge_calls(total, u, spare, joined)
         if self._is_one_sided:
             return program + self._store_above_zero(u, unsigned)
@@ -109,6 +110,11 @@ class Requantizer:
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
         """Whether float64 gives exactly what fixed point gives, for outputs of an integer type."""
+        if dtype.char not in self._fitting:  # asked for every block
+            self._fitting[dtype.char] = self._compute_fits(dtype)
+        return self._fitting[dtype.char]
+
+    def _compute_fits(self, dtype: np.dtype[Any]) -> bool:
         if self.rounding is Rounding.FLOAT:
             return self.limit < 2.0**53
         multipliers, shifts = self.multipliers
@@ -142,6 +148,14 @@ class Requantizer:
         _, shifts = self.multipliers
         return np.asarray(np.where((shifts < 0) & (self.rounding is Rounding.DOUBLE), np.ldexp(0.5, shifts), 0.0))
 
+    @cached_property
+    def _has_nudges(self) -> bool:
+        return bool(self.nudges.any())
+
+    @cached_property
+    def _smallest_shift(self) -> int:
+        return int(self.multipliers[1].min())
+
     @property
     def _unit_bits(self) -> int:
         """Bits of a multiplier."""
@@ -159,7 +173,7 @@ class Requantizer:
 
     def _is_fine(self, dtype: np.dtype[Any]) -> bool:
         """Whether float64 holds, to the unit, all numbers up to four times the output's range."""
-        return bool(8 * dtype.itemsize + 2 + self._unit_bits - self.multipliers[1].min() <= 53)
+        return bool(8 * dtype.itemsize + 2 + self._unit_bits - self._smallest_shift <= 53)
 
     def _repeated(self, what: str, joined: int, dtype: np.dtype[Any] = _FLOAT64) -> Array:
         """A value per channel, repeated for as many rows as are joined."""

@@ -53,7 +53,8 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
         given = quantization.quantized_dimension  # type: ignore[union-attr]
         ensure(given == axis, f"the scales of {weights} run along dimension {given} and must run along {axis}.")
     bad = ~(np.isfinite(scales) & (scales > 0))
-    ensure(not bad.any(), f"{weights} has scale {scales[bad][:1]}; scales must be finite and above zero.")
+    if bad.any():  # a message about an array takes long to write
+        ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and above zero.")
     return np.asarray(scales, np.float32)
 
 
@@ -115,6 +116,9 @@ def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int 
     """
     if rows is None:
         return float(depth * (_LARGEST[weights.type] + abs(zero_point)))
+    if rows.dtype == np.int8:
+        # The magnitude of -128 wraps around to itself, which is 128 as an unsigned number.
+        return float(np.absolute(rows).view(np.uint8).sum(axis=1, dtype=np.uint32).max(initial=0))
     return float(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64).max(initial=0))
 
 
