@@ -38,6 +38,14 @@ def test_the_first_of_equals_is_found(op: str, axis: int, type: str, result: str
     np.testing.assert_array_equal(got, search(values, axis))
 
 
+@pytest.mark.parametrize("type", ["float32", "int8", "uint8", "int32", "bool"])
+@pytest.mark.parametrize("shape", [(50, 60, 2), (4000, 24), (130, 3), (127, 3), (1, 200, 1)])
+def test_many_short_lines_are_searched_alike(shape: tuple[int, ...], type: str) -> None:
+    values = np.random.default_rng(1).integers(-3 if type in ("float32", "int8", "int32") else 0, 4, shape).astype(type)
+    np.testing.assert_array_equal(arg("ARG_MAX", values, -1), np.argmax(values, -1))
+    np.testing.assert_array_equal(arg("ARG_MIN", values, -1), np.argmin(values, -1))
+
+
 @pytest.mark.parametrize(
     ("row", "largest", "smallest"),
     [
