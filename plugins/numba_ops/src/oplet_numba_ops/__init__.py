@@ -12,6 +12,7 @@ from oplet import MutableOpResolver, hookimpl
 #: does not.
 VERSIONS: dict[str, tuple[int, int]] = {
     "ADD": (1, 6),
+    "ARG_MAX": (1, 3),
     "AVERAGE_POOL_2D": (1, 3),
     "CONV_2D": (1, 8),
     "DEPTHWISE_CONV_2D": (1, 7),
@@ -22,9 +23,14 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "LOGISTIC": (1, 3),
     "LOG_SOFTMAX": (1, 2),
     "MAX_POOL_2D": (1, 3),
+    "MEAN": (1, 3),
     "MUL": (1, 8),
+    "NON_MAX_SUPPRESSION_V4": (1, 1),
+    "NON_MAX_SUPPRESSION_V5": (1, 1),
     "PRELU": (1, 1),
     "QUANTIZE": (1, 6),
+    "RESIZE_BILINEAR": (1, 4),
+    "SCATTER_ND": (1, 1),
     "SOFTMAX": (1, 4),
     "SUB": (1, 5),
 }

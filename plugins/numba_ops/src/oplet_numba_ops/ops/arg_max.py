@@ -1,0 +1,30 @@
+"""ARG_MAX, compiled: along a short last axis that is constant."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from oplet import Context, Node
+from oplet_builtin_ops.ops.arg_max import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.shapes import read_int, resolve_axis
+from oplet_numba_ops.memory import writable
+from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.searching import ARG_MAX
+
+#: numpy is fast along longer rows.
+_LONGEST: Final = 32
+
+
+def plan(context: Context, node: Node) -> Bind | None:
+    source, output = node.inputs[0], node.outputs[0]
+    key = source.type, output.type
+    if key not in ARG_MAX or node.prepared is not True or not output.size or not 0 < source.shape[-1] <= _LONGEST:
+        return None
+    if resolve_axis(read_int(node.inputs[1]), source.ndim) != source.ndim - 1:
+        return None
+    compiled = ARG_MAX[key].compiled()
+    return lambda: partial(compiled, writable(source.data).reshape(-1, source.shape[-1]), output.data.reshape(-1))
+
+
+REGISTRATION = override(BUILTIN, plan)

@@ -1,0 +1,45 @@
+"""MEAN, compiled: quantized numbers over constant axes that follow one another."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from oplet import Context, Node
+from oplet_builtin_ops.arithmetic.fixed_point import quantize_multiplier, quantized_range
+from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.reduction import reduced_axes
+from oplet_numba_ops.fixed_point import scaling
+from oplet_numba_ops.means import MEAN
+from oplet_numba_ops.memory import writable
+from oplet_numba_ops.overriding import Bind, Thunk, override
+
+
+def plan(context: Context, node: Node) -> Bind | None:
+    source, output = node.inputs[0], node.outputs[0]
+    if source.type not in MEAN or node.prepared is not True or not source.size:
+        return None
+    axes = reduced_axes(node)
+    if not axes or axes[-1] - axes[0] != len(axes) - 1:
+        return None
+    shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
+    outer, count, inner = (prod(part) for part in shape)
+    multiplier, shift = quantize_multiplier(source.scale / output.scale)
+    # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
+    bits = min(count.bit_length() - 1, 32, 31 + shift)
+    multiplier, shift = (multiplier << bits) // count, shift - bits
+    if shift > 0 or count >= 1 << 15:
+        return None
+    compiled = MEAN[source.type].compiled()
+    constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *quantized_range(output.type)
+
+    def bind() -> Thunk:
+        x, y = writable(source.data).reshape(outer, count, inner), output.data.reshape(outer, inner)
+        return partial(compiled, x, y, np.empty(inner, np.int32), *constants)
+
+    return bind
+
+
+REGISTRATION = override(BUILTIN, plan)

@@ -1,0 +1,8 @@
+"""NON_MAX_SUPPRESSION_V4, compiled: without equal scores, and not the soft form."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.non_max_suppression_v4 import REGISTRATION as BUILTIN
+from oplet_numba_ops.suppressing import suppression_registration
+
+REGISTRATION = suppression_registration(BUILTIN)

@@ -1,0 +1,44 @@
+"""RESIZE_BILINEAR, compiled: int8 and uint8 to a constant size."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, TensorType
+from oplet.schema.options import ResizeBilinearOptions
+from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
+from oplet_numba_ops.memory import writable
+from oplet_numba_ops.overriding import Bind, Thunk, override
+from oplet_numba_ops.resizing import RESIZE_INT8, RESIZE_UINT8
+
+
+def plan(context: Context, node: Node) -> Bind | None:
+    source, output = node.inputs[0], node.outputs[0]
+    if source.type not in (TensorType.INT8, TensorType.UINT8) or node.prepared is not True or not output.size:
+        return None
+    options, signed = node.options(ResizeBilinearOptions), source.type == TensorType.INT8
+    find = integer_neighbours if signed else float_neighbours
+    pairs = zip(source.shape[1:3], output.shape[1:3])
+    down, across = (find(length, outputs, options.align_corners, options.half_pixel_centers) for length, outputs in pairs)
+    compiled = (RESIZE_INT8 if signed else RESIZE_UINT8).compiled()
+    size = source.shape[2] * source.shape[3]
+
+    def bind() -> Thunk:
+        arrays = writable(source.data), output.data
+        axes: list[list[Any]] = [[axis.lower.astype(np.int64), axis.upper.astype(np.int64)] for axis in (down, across)]
+        if not signed:
+            rows = np.empty(size, np.float32), np.empty(size, np.float32)
+            fractions = down.fraction.astype(np.float32), across.fraction.astype(np.float32)
+            return partial(compiled, *arrays, *rows, *axes[0], fractions[0], *axes[1], fractions[1])
+        for axis, found in zip(axes, (down, across)):
+            axis += [found.fraction.astype(np.int32), found.one]
+        return partial(compiled, *arrays, np.empty(size, np.int32), *axes[0], *axes[1], (down.one * across.one).bit_length() - 1)
+
+    return bind
+
+
+REGISTRATION = override(BUILTIN, plan)

@@ -1,0 +1,32 @@
+"""SCATTER_ND, compiled: into a constant shape; the positions are found and checked by the numpy package."""
+
+from __future__ import annotations
+
+from math import prod
+
+from oplet import Context, Node
+from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.positions import row_finder
+from oplet_numba_ops.memory import writable
+from oplet_numba_ops.overriding import Bind, Thunk, override
+from oplet_numba_ops.searching import SCATTER
+
+
+def plan(context: Context, node: Node) -> Bind | None:
+    indices, updates = node.inputs[:2]
+    output = node.outputs[0]
+    if updates.type not in SCATTER or node.prepared is not True or not output.size or not updates.size:
+        return None
+    depth = indices.shape[-1]
+    compiled = SCATTER[updates.type].compiled()
+
+    def bind() -> Thunk:
+        size, count = prod(output.shape[depth:]), prod(indices.shape[:-1])
+        target = output.data.reshape(prod(output.shape[:depth]), size)
+        slices, places = writable(updates.data).reshape(count, size), row_finder(indices, depth, output.shape)
+        return lambda: compiled(places(), slices, target)
+
+    return bind
+
+
+REGISTRATION = override(BUILTIN, plan)

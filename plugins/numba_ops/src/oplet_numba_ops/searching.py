@@ -1,0 +1,44 @@
+"""ARG_MAX along short rows, and rows scattered into zeros."""
+
+from __future__ import annotations
+
+from oplet import TensorType
+from oplet_numba_ops.kernels import Kernel
+
+__all__ = ["ARG_MAX", "SCATTER"]
+
+
+def _arg_max(x, out):  # type: ignore[no-untyped-def]
+    for row in range(x.shape[0]):
+        values = x[row]
+        found = 0
+        best = values[0]
+        for i in range(1, values.size):
+            # The first of equals; a NaN only where there is nothing else.
+            # Without a branch, which the processor would guess wrongly half of the time.
+            better = (values[i] > best) | ((best != best) & (values[i] == values[i]))
+            best = values[i] if better else best
+            found = i if better else found
+        out[row] = found
+
+
+def _scatter(places, slices, out):  # type: ignore[no-untyped-def]
+    for row in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[row, i] = 0
+    for k in range(places.size):
+        source, target = slices[k], out[places[k]]
+        for i in range(target.size):
+            target[i] += source[i]
+
+
+_CODES = {TensorType.FLOAT32: "f4", TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT32: "i4"}
+_POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
+#: By the type of the input and that of the output.
+ARG_MAX = {
+    (type, position): Kernel(_arg_max, f"void({code}[:,::1], {at}[::1])")
+    for type, code in _CODES.items()
+    for position, at in _POSITIONS.items()
+}
+#: By the type of the updates.
+SCATTER = {type: Kernel(_scatter, f"void(i8[::1], {code}[:,::1], {code}[:,::1])") for type, code in _CODES.items()}
