@@ -66,13 +66,21 @@ def test_there_are_no_import_circles() -> None:
         visit(name, ())
 
 
-@pytest.mark.parametrize("package", ["builtin_ops", "atan_op", "example_delegate", "mediapipe_ops", "signal_ops"])
+@pytest.mark.parametrize("package", ["builtin_ops", "atan_op", "example_delegate", "mediapipe_ops", "numba_ops", "signal_ops"])
 def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:
     public = {"oplet", "oplet.errors", "oplet.testing", "oplet.schema"}
     for path in (ROOT / "plugins" / package / "src").rglob("*.py"):
         for module in imports(path):
             if module.startswith("oplet.") and not module.startswith("oplet.schema."):
                 assert module in public, f"{path} imports {module}"
+
+
+def test_only_compiled_kernels_wrap_the_builtin_ones() -> None:
+    """numba_ops falls back to registrations of builtin_ops, on which it depends; every other package stands alone."""
+    for path in (ROOT / "plugins").glob("*/src/**/*.py"):
+        package = path.relative_to(ROOT / "plugins").parts[0]
+        if package not in ("builtin_ops", "numba_ops"):
+            assert not [m for m in imports(path) if m.startswith("oplet_builtin_ops")], path
 
 
 def modules_after(code: str) -> set[str]:

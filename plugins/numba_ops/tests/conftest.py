@@ -32,7 +32,7 @@ def agree() -> Callable[..., None]:
         wanted = answer(model, values, ["oplet-builtin-ops"])
         got = answer(model, values, ["oplet-builtin-ops", "oplet-numba-ops"], threads)
         for one, other in zip(got, wanted, strict=True):
-            assert one.shape == other.shape and one.dtype == other.dtype
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
             if one.dtype.kind == "f":
                 np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * max(1.0, float(np.abs(other).max(initial=0))))
             else:

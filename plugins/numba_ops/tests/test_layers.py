@@ -62,8 +62,17 @@ def layers(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
 
 
 def _layer(
-    op: str, kind: str, shape: Any, weights_shape: Any, axis: int, filters: int, options: Any, random: Any, has_bias: bool,
-    *, fixed: bool = False,
+    op: str,
+    kind: str,
+    shape: Any,
+    weights_shape: Any,
+    axis: int,
+    filters: int,
+    options: Any,
+    random: Any,
+    has_bias: bool,
+    *,
+    fixed: bool = False,
 ) -> tuple[bytes, list[Any]]:
     guess = [1] * len(shape)
     if kind == "float32":

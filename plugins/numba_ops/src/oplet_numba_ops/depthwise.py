@@ -12,7 +12,7 @@ from oplet_numba_ops.finishing import Finishing
 from oplet_numba_ops.memory import Array, aligned, calls, padded_rows, readable
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.processor import windows_together
-from oplet_numba_ops.taps import taps_kernel
+from oplet_numba_ops.taps import edges, taps_kernel
 from oplet_numba_ops.threads import parts, together
 from oplet_numba_ops.vectors import LANES
 
@@ -20,6 +20,8 @@ __all__ = ["plan_depthwise"]
 
 #: Multiply-adds that are worth another thread.
 _WORTH = 100_000
+#: Windows at a row's ends that may get code of their own.
+_EDGES = 6
 
 
 def plan_depthwise(
@@ -41,14 +43,27 @@ def plan_depthwise(
         return None
     kind = np.dtype(source.dtype)
     pixels = windows_together()
-    kernel = taps_kernel(
-        f"{kind.kind}{kind.itemsize}", h.filter, w.filter, w.stride, w.dilation, pixels, finish.bits, finish.rounding
-    ).compiled()
     row = padded_rows(columns, LANES)
     width = max(windows.padded_shape[2], w.size)
-    direct = (
-        source.type == TensorType.FLOAT32 and multiplier == 1 and row == columns and windows.padded_shape[2] <= w.size
-    )
+    # Rows are read where they are if all vectors are whole; taps beyond the row's ends are then left out of the code.
+    before, room = w.before, w.size + w.before - (w.out - 1) * w.stride
+    room = min(room, w.span)
+    direct = source.type == TensorType.FLOAT32 and multiplier == 1 and row == columns
+    direct = direct and room > 0 and sum(edges(w.filter, w.stride, w.dilation, before, room)) <= min(w.out, _EDGES)
+    if not direct:
+        before, room = 0, w.span
+    kernel = taps_kernel(
+        f"{kind.kind}{kind.itemsize}",
+        h.filter,
+        w.filter,
+        w.stride,
+        w.dilation,
+        before,
+        room,
+        pixels,
+        finish.bits,
+        finish.rounding,
+    ).compiled()
     slots = 0 if direct else h.span
     count = windows.batch * h.out
     work = windows.count * columns * h.filter * w.filter

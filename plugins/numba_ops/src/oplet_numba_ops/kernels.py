@@ -21,7 +21,7 @@ logger = logging.getLogger("oplet.plugins")
 _LOCK = threading.RLock()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _sources() -> str:
     """A number that changes with this package's sources: numba looks at a kernel's own file only, not at what it is made of."""
     digest = 0
@@ -76,7 +76,6 @@ class Kernel:
     def _compile(self) -> Callable[..., Any]:
         import llvmlite.binding as llvm
         import numba
-
 
         llvm.initialize_native_asmparser()  # for `dot_bytes`
         options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}

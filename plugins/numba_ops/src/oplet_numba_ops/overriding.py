@@ -1,12 +1,12 @@
 """A compiled kernel in the place of a numpy one: it serves the nodes that it can, the numpy kernel serves the rest.
 
-    def plan(context: Context, node: Node) -> Bind | None:
-        if node.inputs[0].type != TensorType.FLOAT32:
-            return None                                     # the numpy kernel runs this node
-        kernel = SOME_KERNEL.compiled()                     # loads machine code, or compiles it, now rather than in `invoke`
-        return lambda: functools.partial(kernel, node.inputs[0].data, node.outputs[0].data)
+def plan(context: Context, node: Node) -> Bind | None:
+    if node.inputs[0].type != TensorType.FLOAT32:
+        return None                                     # the numpy kernel runs this node
+    kernel = SOME_KERNEL.compiled()                     # loads machine code, or compiles it, now rather than in `invoke`
+    return lambda: functools.partial(kernel, node.inputs[0].data, node.outputs[0].data)
 
-    REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oplet_numba_ops.kernels import CompileError
 
 __all__ = ["Bind", "Thunk", "override"]
 
-Thunk = Callable[[], object]
+Thunk = Callable[[], None]
 #: Called once the tensors have their memory; gives what runs the node.
 Bind = Callable[[], Thunk]
 
@@ -58,6 +58,11 @@ def override(builtin: Registration, plan: Callable[[Context, Node], Bind | None]
         if builtin.bind is not None:
             return builtin.bind(context, node)
         invoke = builtin.invoke
-        return lambda: invoke(context, node) if invoke is not None else None
+
+        def run() -> None:
+            if invoke is not None:
+                invoke(context, node)
+
+        return run
 
     return replace(builtin, prepare=prepare, bind=bind, invoke=None)

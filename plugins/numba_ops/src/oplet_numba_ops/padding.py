@@ -39,7 +39,7 @@ def _convert(source, target, top, left, value):  # type: ignore[no-untyped-def]
                 line[left + width :] = value
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def pad_kernel(source: str) -> Kernel:
     """The kernel for maps (batch, rows, values of a row); `top` rows and `left` values go before them.
 

@@ -7,7 +7,7 @@ import functools
 __all__ = ["has_byte_products", "tile_rows", "windows_together"]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _features() -> dict[str, bool]:
     import llvmlite.binding as llvm
 

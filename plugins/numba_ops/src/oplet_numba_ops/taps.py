@@ -10,28 +10,40 @@ import functools
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils as numba_cgutils
+from numba.core import types
 from numba.extending import intrinsic
 
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.vectors import F32, I64, LANES, Finish, address, load, mask_below, multiply_add, store
 
-__all__ = ["taps_kernel"]
+cgutils: Any = numba_cgutils  # it has no types
+
+__all__ = ["edges", "taps_kernel"]
 
 
-@intrinsic(prefer_literal=True)
-def _outputs(
-    context: Any, height: Any, width: Any, stride: Any, dilation: Any, pixels: Any, bits: Any, rounding: Any,
+def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple[int, int]:
+    """How many windows of a row see padding before it, and how many see some after it; arguments as in `taps_kernel`."""
+    missing = max(0, (width - 1) * dilation + 1 - room)
+    return -(-left // stride), -(-missing // stride)
+
+
+def _outputs_code(
+    context: Any, height: Any, width: Any, stride: Any, dilation: Any, left: Any, room: Any, pixels: Any, bits: Any, rounding: Any,
     rows: Any, vectors: Any, weights: Any, table: Any, channels: Any, columns: Any, output: Any, count: Any,
     low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """One row of `count` outputs from the `height` rows of the ring whose addresses are at `rows`."""
-    literals = (height, width, stride, dilation, pixels, bits, rounding)
+    """One row of `count` outputs from the `height` rows whose addresses are at `rows`.
+
+    `left` columns of padding go before them, and the last window sees `room` columns of them; taps beyond are left out.
+    """
+    literals = (height, width, stride, dilation, left, room, pixels, bits, rounding)
     signature = types.void(*literals, *[types.int64] * 8, *[types.float64] * 3)
-    taps_y, taps_x, step, spread, together, n_bits, how = (literal.literal_value for literal in literals)
+    taps_y, taps_x, step, spread, before, seen_last, together, n_bits, how = (literal.literal_value for literal in literals)
+    first_edge, last_edge = edges(taps_x, step, spread, before, seen_last)
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
-        rows, vectors, weights, table, channels, columns, output, count, low, high, zero = arguments[7:]
+        rows, vectors, weights, table, channels, columns, output, count, low, high, zero = arguments[9:]
         finish = Finish(b, n_bits, how, table, channels, low, high, zero)
         lines = [b.load(address(b, rows, I64(8 * i), I64)) for i in range(taps_y)]
         pixel = b.mul(vectors, I64(LANES * 4))
@@ -47,36 +59,57 @@ def _outputs(
             begin = finish.start(channel, False)
             target = b.add(output, b.mul(channel, I64(size)))
 
-            def some(first: Any, many: int) -> None:
+            def some(first: Any, many: int, lowest: int, above: int) -> None:
+                """The outputs of windows from `first` on, of which those columns are there that `lowest <= column < above`."""
                 sums = [begin] * many
-                left = b.add(at, b.mul(b.mul(first, I64(step)), pixel))
+                start = b.add(at, b.mul(b.sub(b.mul(first, I64(step)), I64(before)), pixel))
                 for i in range(taps_y):
-                    seen: dict[int, Any] = {}
+                    loaded: dict[int, Any] = {}
                     for p in range(many):
                         for j in range(taps_x):
                             column = p * step + j * spread
-                            if column not in seen:
-                                seen[column] = load(b, lines[i], b.add(left, b.mul(pixel, I64(column))), F32)
-                            sums[p] = multiply_add(b, seen[column], factors[i * taps_x + j], sums[p])
+                            if not lowest <= column < above:
+                                continue
+                            if column not in loaded:
+                                loaded[column] = load(b, lines[i], b.add(start, b.mul(pixel, I64(column))), F32)
+                            sums[p] = multiply_add(b, loaded[column], factors[i * taps_x + j], sums[p])
                 for p, total in enumerate(sums):
                     where = b.mul(b.add(first, I64(p)), out_pixel)
                     store(b, finish.outputs(total, channel), target, where, mask)
 
-            blocks = b.sdiv(count, I64(together))
+            everything = together * step + taps_x * spread
+            for x in range(first_edge):
+                some(I64(x), 1, before - x * step, everything)
+            inside = b.sub(count, I64(first_edge + last_edge))
+            blocks = b.sdiv(inside, I64(together))
             with cgutils.for_range(b, blocks, intp=I64) as block:
-                some(b.mul(block.index, I64(together)), together)
-            if together > 1:
-                done = b.mul(blocks, I64(together))
-                with cgutils.for_range(b, b.sub(count, done), intp=I64) as single:
-                    some(b.add(done, single.index), 1)
+                some(b.add(b.mul(block.index, I64(together)), I64(first_edge)), together, 0, everything)
+            done = b.mul(blocks, I64(together))
+            with cgutils.for_range(b, b.sub(inside, done), intp=I64) as single:
+                some(b.add(b.add(done, single.index), I64(first_edge)), 1, 0, everything)
+            for x in range(last_edge, 0, -1):
+                some(b.sub(count, I64(x)), 1, 0, seen_last + (x - 1) * step)
         return ctx.get_dummy_value()
 
     return signature, generate
 
 
-@functools.lru_cache(maxsize=None)
+#: Called in kernels with all arguments but the first.
+_outputs: Any = intrinsic(prefer_literal=True)(_outputs_code)
+
+
+@functools.cache
 def taps_kernel(
-    source_type: str, height: int, width: int, stride: int, dilation: int, pixels: int, bits: int, rounding: int
+    source_type: str,
+    height: int,
+    width: int,
+    stride: int,
+    dilation: int,
+    before: int,
+    room: int,
+    pixels: int,
+    bits: int,
+    rounding: int,
 ) -> Kernel:
     """The kernel of one filter size.
 
@@ -84,14 +117,18 @@ def taps_kernel(
         source_type: numba's name of the input's numbers.
         height: taps of the filter; so `width`.
         stride: between windows, along the width; so `dilation`.
+        before: columns of padding that are not in memory before a row.
+        room: columns that the last window finds in memory; the filter's width where none is missing.
         pixels: how many windows are summed together.
         bits: of an output, and how it is rounded; see `Finish`.
     """
 
-    def depthwise(
+    # fmt: off
+    def depthwise(  # type: ignore[no-untyped-def]
         source, ring, lines, weights, table, channels, columns, multiplier, output, first, last,
         rows, out_rows, out_columns, top, left, stride_h, dilation_h, direct, pad, low, high, zero,
-    ):  # type: ignore[no-untyped-def]  # fmt: skip
+    ):
+        # fmt: on
         vectors = (columns + LANES - 1) // LANES
         pixel = vectors * LANES
         slots = ring.shape[0] - 1
@@ -140,7 +177,7 @@ def taps_kernel(
                 else:
                     lines[i] = source[image * rows + row - top].ctypes.data
             _outputs(
-                height, width, stride, dilation, pixels, bits, rounding,
+                height, width, stride, dilation, before, room, pixels, bits, rounding,
                 lines.ctypes.data, vectors, weights, table, channels, columns,
                 output + number * out_columns * columns * (bits // 8), out_columns, low, high, zero,
             )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["parts", "together"]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="oplet-numba")
 

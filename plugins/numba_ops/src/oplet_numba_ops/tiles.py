@@ -10,17 +10,32 @@ import functools
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils as numba_cgutils
+from numba.core import types
 from numba.extending import intrinsic
 
 from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.vectors import F32, I32, I64, LANES, Finish, address, broadcast, dot_bytes, load, mask_below, multiply_add, store
+from oplet_numba_ops.vectors import (
+    F32,
+    I32,
+    I64,
+    LANES,
+    Finish,
+    address,
+    broadcast,
+    dot_bytes,
+    load,
+    mask_below,
+    multiply_add,
+    store,
+)
+
+cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["product_kernel"]
 
 
-@intrinsic(prefer_literal=True)
-def _tile(
+def _tile_code(
     context: Any, vectors: Any, rows: Any, integer: Any, bits: Any, rounding: Any,
     source: Any, pixels: Any, runs: Any, run_count: Any, run_length: Any, weights: Any,
     table: Any, channels: Any, channel: Any, columns: Any, output: Any, row_bytes: Any,
@@ -69,7 +84,6 @@ def _tile(
             for v, (slot, start) in enumerate(zip(row, starts)):
                 store(b, finish.outputs(b.load(slot), start), base, I64(v * LANES * size), masks[v])
 
-
     def generate(ctx: Any, builder: Any, sig: Any, args: Any) -> Any:
         emit(ctx, builder, sig, args)
         return ctx.get_dummy_value()
@@ -77,7 +91,11 @@ def _tile(
     return signature, generate
 
 
-@functools.lru_cache(maxsize=None)
+#: Called in kernels with all arguments but the first.
+_tile: Any = intrinsic(prefer_literal=True)(_tile_code)
+
+
+@functools.cache
 def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: int) -> Kernel:
     """The kernel of panels of so many vectors and tiles of so many windows.
 
@@ -90,10 +108,12 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
     width = vectors * LANES
     size = bits // 8
 
-    def product(
+    # fmt: off
+    def product(  # type: ignore[no-untyped-def]
         source, pixels, runs, run_count, run_length, weights, table, channels, columns, output, row_bytes,
         first, last, block, low, high, zero,
-    ):  # type: ignore[no-untyped-def]  # fmt: skip
+    ):
+        # fmt: on
         panel_bytes = run_count * run_length * width * 4
         for start in range(first, last, block):
             stop = min(last, start + block)

@@ -43,9 +43,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     if layer is not None or not isinstance(products_or_streamed, Products) or windows.count < 2:
         return None
     activation = node.options(FullyConnectedOptions).fused_activation_function
-    return plan_tiles(
-        context, node, windows, units, lambda: weights.data, lambda: float_finishing(bias, units, activation)
-    )
+    return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(bias, units, activation))
 
 
 REGISTRATION = override(BUILTIN, plan)
