@@ -20,13 +20,13 @@ from benchmarks import common  # first: it has BLAS use one thread
 from benchmarks.dispatch import dispatch
 from benchmarks.latency import latency
 from benchmarks.plot import plot_ratios
-from benchmarks.resources import arena, start
+from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
 
 _HERE = Path(__file__).resolve().parent
 #: Measurements that are programs of their own.
 _PROGRAMS = ("opening", "building", "starting")
-_SECTIONS = ("latency", "start", "arena", "dispatch", "batch", "threads", *_PROGRAMS)
+_SECTIONS = ("latency", "start", "loading", "arena", "dispatch", "batch", "threads", *_PROGRAMS)
 _PACKAGES = ("oplet", "oplet-numba-ops", "numpy", "numba", "ai-edge-litert", "tflite-micro", "onnx")
 
 
@@ -47,6 +47,7 @@ def main() -> None:
     made = {
         "latency": lambda: latency(found, rounds, arguments.onnx, tell),
         "start": lambda: start(found, max(rounds // 10, 2), tell),
+        "loading": lambda: loading(found, rounds),
         "arena": lambda: arena(found),
         "dispatch": lambda: dispatch(rounds=rounds * 5),
         "batch": lambda: batches((1, 2, 4, 8, 16), rounds),

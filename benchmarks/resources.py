@@ -14,13 +14,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
 
-__all__ = ["arena", "start"]
+__all__ = ["arena", "loading", "start"]
 
 _KINDS = ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack")
 _STEPS = ("import", "load", "allocate", "first", "again", "resident")
@@ -115,6 +116,47 @@ def start(found: Sequence[tuple[str, bytes]], rounds: int, tell: Callable[[str],
     return section
 
 
+def loading(found: Sequence[tuple[str, bytes]], rounds: int) -> common.Section:
+    """Loading and allocating when everything is imported, against LiteRT's `allocate_tensors`, pair by pair."""
+    kinds = [kind for kind in _KINDS if runners.installed(kind)]
+    rows: list[list[str]] = []
+    data: dict[str, Any] = {"models": {}}
+    ratios: dict[str, list[float]] = {}
+    for name, content in found:
+        times: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
+        for number in range(rounds + 1):
+            for kind in kinds:
+                try:
+                    times[kind].append(_load_and_allocate(kind, content))
+                except (ValueError, RuntimeError):
+                    continue
+                if not number:
+                    times[kind].clear()  # it imported what the model needs
+        rival = times.get("litert-xnnpack")
+        for kind, pairs in times.items():
+            if not pairs or not rival:
+                continue
+            load = statistics.median(a / d for (a, _), (_, d) in zip(pairs, rival))
+            both = statistics.median((a + b) / d for (a, b), (_, d) in zip(pairs, rival))
+            ratios.setdefault(f"{kind}: load", []).append(load)
+            ratios.setdefault(f"{kind}: load and allocate", []).append(both)
+            milliseconds = [statistics.median(column) * 1e3 for column in zip(*pairs)]
+            data["models"].setdefault(name, {})[kind] = [*milliseconds, load, both]
+            rows.append([name, kind, *(f"{value:.2f}" for value in (*milliseconds, load, both))])
+    data["means"] = {name: common.geometric_mean(values) for name, values in ratios.items()}
+    columns = ["model", "", "load ms#", "allocate ms#", "load / XNNPACK's allocate#", "load and allocate / XNNPACK's allocate#"]
+    means = _means("Against LiteRT's `allocate_tensors` with XNNPACK", data["means"])
+    return common.Section("Loading, in a process that has loaded it before", [*common.table(columns, rows), "", means], data)
+
+
+def _load_and_allocate(kind: str, content: bytes) -> tuple[float, float]:
+    begin = time.perf_counter()
+    interpreter = runners.make(kind, content)
+    loaded = time.perf_counter()
+    interpreter.allocate_tensors()
+    return loaded - begin, time.perf_counter() - loaded
+
+
 def _means(title: str, means: dict[str, float]) -> str:
     return f"{title}, geometric means: {', '.join(f'{kind} {mean:.2f}' for kind, mean in means.items())}"
 
@@ -180,6 +222,7 @@ def main() -> None:
     arguments = parser.parse_args()
     found = list(common.models(arguments.folder, arguments.least_bytes))
     print(start(found, arguments.rounds, lambda line: print(line, file=sys.stderr, flush=True)).markdown)
+    print(loading(found, arguments.rounds).markdown)
     print(arena(found).markdown)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -39,14 +40,20 @@ def installed(kind: str) -> bool:
     return True
 
 
+@cache
+def _plugins(kind: str) -> Any:
+    """The plugins of a runner, found once, as a program that runs several models finds them."""
+    from oplet.plugins.manager import PluginManager
+
+    return PluginManager(block=["oplet-numba-ops"] if kind == "oplet-numpy" else [])
+
+
 def make(kind: str, content: bytes, num_threads: int = 1) -> Any:
     """An interpreter of oplet's or LiteRT's API, not yet allocated."""
     if kind in OPLET:
         from oplet import Interpreter
-        from oplet.plugins.manager import PluginManager
 
-        block = ["oplet-numba-ops"] if kind == "oplet-numpy" else []
-        return Interpreter(model_content=content, num_threads=num_threads, plugins=PluginManager(block=block))
+        return Interpreter(model_content=content, num_threads=num_threads, plugins=_plugins(kind))
     from ai_edge_litert.interpreter import Interpreter as LiteRT
     from ai_edge_litert.interpreter import OpResolverType
 

@@ -35,7 +35,7 @@ def run(*arguments):
 def test_one_command_measures_everything_and_writes_it_down(models, tmp_path):
     pytest.importorskip("ai_edge_litert")
     out = tmp_path / "out"
-    sections = ("latency", "start", "arena", "dispatch", "batch", "threads")
+    sections = ("latency", "start", "loading", "arena", "dispatch", "batch", "threads")
     done = run(models, "--least-bytes", 0, "--rounds", 2, "--out", out, "--only", *sections)
     assert done.returncode == 0, done.stderr
     data = json.loads((out / "results.json").read_text())
@@ -46,7 +46,7 @@ def test_one_command_measures_everything_and_writes_it_down(models, tmp_path):
     assert data["arena"]["models"]["chain"][0] > 0
     text = (out / "results.md").read_text()
     assert (out / "ratios.png").exists() or "matplotlib is not installed" in text
-    for title in ("Latency", "Start and memory", "Arena", "Dispatch", "Batch size", "Threads"):
+    for title in ("Latency", "Start and memory", "Loading", "Arena", "Dispatch", "Batch size", "Threads"):
         assert f"## {title}" in text
 
 
