@@ -106,7 +106,7 @@ def additive_registration(
         if isinstance(plan, _PowersOfTwo):
             return _bind_powers_of_two(ufunc, node, plan)
         if not isinstance(plan, _General):
-            return binary.bind_elementwise(ufunc, node, plan)
+            return binary.bind_elementwise(ufunc, node, plan, context)
         if node.inputs[0].type == TensorType.INT16:
             return _bind_int16(ufunc, node, plan)
 

@@ -13,6 +13,8 @@ from oplet import Context, Node, Tensor, TensorType, ensure
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import clip
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
+from oplet_builtin_ops.elementwise.blocks import run_blocks
+from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
 
 __all__ = [
@@ -90,22 +92,28 @@ def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array
     return x, y, z
 
 
-def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType) -> Thunk:
-    """A thunk that applies a ufunc and a fused activation to plain numbers; integers wrap around."""
+def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType, context: Context | None = None) -> Thunk:
+    """A thunk that applies a ufunc and a fused activation to plain numbers; integers wrap around.
+
+    Args:
+        context: what shares the work out among threads; only where any part of it may be done by itself.
+    """
     a, b, output = long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
     low, high = _CLAMPS.get(activation, (None, None))
+    context = context or Context()
     if low is None:
-        return lambda: ufunc(a, b, output)
+        if context.num_threads == 1:
+            return lambda: ufunc(a, b, output)
+        return run_blocks(context, (a, b, output), 1, lambda *block: [(ufunc, block)])
     most: Any = np.inf if output.dtype.kind == "f" else np.iinfo(output.dtype).max
     # In an unsigned type -1 wraps around, in LiteRT as well.
     lowest = np.array(low).astype(output.dtype)
     highest = np.array(most if high is None else high, output.dtype)
 
-    def run() -> None:
-        ufunc(a, b, output)
-        clip(output, lowest, highest, output)
+    def calls(a: Array, b: Array, output: Array) -> list[Call]:
+        return [(ufunc, (a, b, output)), (clip, (output, lowest, highest, output))]
 
-    return run
+    return run_blocks(context, (a, b, output), 2, calls)
 
 
 def bind_pairs(node: Node, rule: PairRule) -> Thunk:

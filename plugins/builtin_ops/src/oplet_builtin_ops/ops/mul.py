@@ -82,7 +82,7 @@ def _add_scratch(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     plan = node.prepared
     if not isinstance(plan, Scaling):
-        return binary.bind_elementwise(np.multiply, node, plan)
+        return binary.bind_elementwise(np.multiply, node, plan, context)
     a, b = node.inputs
     output = node.outputs[0]
     if a.type == TensorType.INT16:

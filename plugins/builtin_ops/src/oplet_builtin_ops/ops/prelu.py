@@ -13,7 +13,9 @@ from oplet_builtin_ops.arithmetic.fixed_point import clip, quantized_range
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.elementwise.blocks import run_blocks
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -53,7 +55,7 @@ def _finite(node: Node) -> bool:
 
 def bind(context: Context, node: Node) -> Thunk:
     if node.inputs[0].type == TensorType.FLOAT32:
-        return _bind_float(node)
+        return _bind_float(context, node)
     source, alpha = node.inputs
     output = node.outputs[0]
     ratio, slope = node.prepared
@@ -75,29 +77,31 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-def _bind_float(node: Node) -> Thunk:
+def _bind_float(context: Context, node: Node) -> Thunk:
     x, alpha, output = binary.long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
     if _at_most_one(node):
-
-        def run() -> None:
-            np.multiply(x, alpha, output)
-            # Passes over the NaN of an infinite x times an alpha of 0.
-            np.fmax(x, output, output)
-
-        return run
+        # The second passes over the NaN of an infinite x times an alpha of 0.
+        return run_blocks(
+            context,
+            (x, alpha, output),
+            2,
+            lambda x, alpha, output: [(np.multiply, (x, alpha, output)), (np.fmax, (x, output, output))],
+        )
     zero = np.array(0, np.float32)
     scratch = node.temporaries[0].data.reshape(output.shape)
     if _finite(node):
         infinity, minus_infinity = np.array(np.inf, np.float32), np.array(-np.inf, np.float32)
 
-        def run_parts() -> None:
+        def calls(x: Array, alpha: Array, scratch: Array, output: Array) -> list[Call]:
             # The parts above and below zero: five times as fast as copying where a mask says so.
-            clip(x, minus_infinity, zero, scratch)
-            np.multiply(scratch, alpha, scratch)
-            clip(x, zero, infinity, output)
-            np.add(output, scratch, output)
+            return [
+                (clip, (x, minus_infinity, zero, scratch)),
+                (np.multiply, (scratch, alpha, scratch)),
+                (clip, (x, zero, infinity, output)),
+                (np.add, (output, scratch, output)),
+            ]
 
-        return run_parts
+        return run_blocks(context, (x, alpha, scratch, output), 4, calls)
     keep = scratch
 
     def run_any() -> None:
