@@ -6,6 +6,9 @@ vectors of it, which it cannot do with calls of the C library.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -21,8 +24,12 @@ _LOWEST, _HIGHEST, _ONE, _ZERO = np.float32(-87.33), np.float32(88.37), np.float
 _P5, _P4, _P3 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 _P2, _P1, _P0 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
 
+_contracting: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"contract"})
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
+_in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
 
-@numba.njit(error_model="numpy", fastmath={"contract"})  # type: ignore[misc]
+
+@_contracting
 def _exp(x):  # type: ignore[no-untyped-def]
     # NaN passes both comparisons.
     x = _LOWEST if x < _LOWEST else x
@@ -36,16 +43,18 @@ def _exp(x):  # type: ignore[no-untyped-def]
     return (p * (r * r) + r + _ONE) * power
 
 
-@numba.njit(error_model="numpy", fastmath={"nnan", "nsz"}, boundscheck=False)  # type: ignore[misc]
-def _largest(x):  # type: ignore[no-untyped-def]
-    # If there is a NaN, the sum is NaN whatever this gives.
-    most = x[0]
-    for i in range(x.size):
-        most = x[i] if x[i] > most else most
-    return most
+@_inlined
+def _largest(bits):  # type: ignore[no-untyped-def]
+    # Among the bit patterns, which the compiler makes vectors of: with all but the sign turned over in negative numbers, they are
+    # in the order of the numbers. If there is a NaN, the sum is NaN whatever this gives.
+    most = np.int32(-(1 << 31))
+    for i in range(bits.size):
+        most = np.int32(max(most, bits[i] ^ ((bits[i] >> 31) & 0x7FFFFFFF)))
+    pattern = np.int32(most ^ ((most >> 31) & 0x7FFFFFFF))
+    return pattern.view(np.float32)
 
 
-@numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)  # type: ignore[misc]
+@_in_any_order
 def _total(x):  # type: ignore[no-untyped-def]
     total = _ZERO
     for i in range(x.size):
@@ -63,10 +72,11 @@ def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
 @kernel("void(f4[::1], f4[::1], i8, f4)")
 def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
     """exp(beta * x) / sum(exp(beta * x)) of each row."""
+    bits = x.view(np.int32)
     for start in range(0, out.size, columns):
         # Slices, so that all indices begin at 0: the compiler makes no vectors where one might be negative.
         row, target = x[start : start + columns], out[start : start + columns]
-        most = _largest(row)
+        most = _largest(bits[start : start + columns])
         for i in range(columns):
             target[i] = _exp((row[i] - most) * beta)
         factor = _ONE / _total(target)
@@ -77,9 +87,10 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
 @kernel("void(f4[::1], f4[::1], i8)")
 def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
     """x less the logarithm of the sum of exp(x), of each row."""
+    bits = x.view(np.int32)
     for start in range(0, out.size, columns):
         row, target = x[start : start + columns], out[start : start + columns]
-        most = _largest(row)
+        most = _largest(bits[start : start + columns])
         for i in range(columns):
             target[i] = _exp(row[i] - most)
         less = np.float32(np.log(_total(target)))

@@ -6,6 +6,7 @@ floor of one division, so both halves can be added at once. The second half is o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -25,7 +26,10 @@ def scaling(multiplier: int, shift: int, left_shift: int = 0) -> tuple[int, ...]
     return multiplier, left, (1 << 30) + half, below, 31 + right
 
 
-@numba.njit(error_model="numpy", inline="always")  # type: ignore[misc]
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy", inline="always")
+
+
+@_inlined
 def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right: Any) -> Any:
     """An int32 value, widened to int64, scaled."""
     return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right

@@ -55,7 +55,7 @@ def pair_registration(
         activation = node.prepared
         if not isinstance(activation, ActivationFunctionType):
             return None
-        low, high = float_activation_range(activation)
+        low, high = (float(bound) for bound in float_activation_range(activation))
         plain = how.blocks == how.rows == 1
         if plain and np.isinf((low, high)).all():
             return None  # one pass of numpy's, which is as fast

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -13,12 +16,15 @@ __all__ = ["LONGEST_ROW", "SOFTMAX_8"]
 LONGEST_ROW = 8191
 
 
-@numba.njit(error_model="numpy")  # type: ignore[misc]
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy")
+
+
+@_inlined
 def _product(a, b):  # type: ignore[no-untyped-def]
     return (a * b + (1 << 30)) >> 31
 
 
-@numba.njit(error_model="numpy")  # type: ignore[misc]
+@_inlined
 def _reciprocal(total):  # type: ignore[no-untyped-def]
     """1 / total by three Newton steps: its 31 bits, and how many bits of the 12 integer ones total has above 1."""
     headroom = 32
