@@ -43,6 +43,7 @@ class Taps:
         phases: how many sets of columns, sorted by their remainder, some tap reads; 1 if they are not sorted.
         strips: the work, a strip at a time.
         padded: the input with its padding, its channels repeated, in the type to compute in; None if it serves as it is.
+            Of a single map it is only what a strip reads, which stays in the cache until it is read; each lane has its own.
         accumulators: the sums of a strip, None if they go straight to the output.
         spare: as large as a strip, where there is more than one phase.
         lanes: how many threads share the strips; each has its own part of `accumulators` and `spare`.
@@ -58,6 +59,11 @@ class Taps:
     spare: Tensor | None
     lanes: int
     context: Context
+
+    @property
+    def by_strip(self) -> bool:
+        """Whether `padded` holds what one strip of each lane reads, and not the whole map."""
+        return self.windows.batch == 1
 
     @property
     def sorting(self) -> int:
@@ -86,11 +92,9 @@ class Taps:
             return program
         planes = [source]
         lanes: list[list[Call]] = [[] for _ in range(self.lanes)]
-        if self.padded is not None:
-            planes = list(self.padded.data)
-            for number, strips in self.windows.padded_apart(self.strips):
-                part = program if number < 0 else lanes[number]
-                part += self._fill_calls(source, pad, planes, self.windows.rows_read(strips))
+        if self.padded is not None and not self.by_strip:
+            planes = list(self.padded.data[0])
+            program += self._fill_calls(source, pad, planes, self.windows.rows_read(self.strips))
         channels = self.windows.channels
         tiled: dict[tuple[int, int], Array] = {}
         for strip in self.strips:
@@ -99,6 +103,13 @@ class Taps:
             if self.accumulators is not None:
                 block = self.accumulators.data[strip.lane, : count * channels].reshape(count, channels)
             lane = lanes[strip.lane]
+            if self.padded is not None and self.by_strip:
+                read = self.windows.rows_read([strip])
+                size = read.padded.stop - read.padded.start
+                planes = list(self.padded.data[strip.lane][:, :, :size])
+                lane += self._fill_calls(source, pad, planes, read._replace(padded=slice(0, size)))
+                images, rows, seen = strip.where
+                strip = strip._replace(where=(images, slice(0, rows.stop - rows.start), seen))
             shape = tuple(s.stop - s.start for s in strip.where) + (channels,)
             lane += self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
             if self.spare is not None:
@@ -201,7 +212,12 @@ def plan_taps(
     largest = max((strip.stop - strip.start for strip in strips), default=0) * channels
     needs_copy = windows.is_padded or source != compute or multiplier > 1 or phases > 1
     batch, height, columns, _ = windows.padded_shape
-    shape = (phases, batch, height, -(-columns // (width.stride if phases > 1 else 1)), channels)
+    sets = 1
+    if batch == 1 and strips:
+        sets = lanes
+        read = [windows.rows_read([strip]).padded for strip in strips]
+        height = max(rows.stop - rows.start for rows in read)
+    shape = (sets, phases, batch, height, -(-columns // (width.stride if phases > 1 else 1)), channels)
     return Taps(
         windows,
         multiplier,
