@@ -58,7 +58,7 @@ def test_a_node_that_is_not_served_keeps_the_memory_that_the_numpy_kernel_asked_
 
     def prepare(context: object, node: object) -> None:
         node.prepared = "builtin"  # type: ignore[attr-defined]
-        node.temporaries.append(context.add_temporary(node, (3,), TensorType.FLOAT32))  # type: ignore[attr-defined]
+        context.add_temporary(node, (3,), TensorType.FLOAT32)  # type: ignore[attr-defined]
         context.resize_tensor(node.outputs[0], (3,))  # type: ignore[attr-defined]
 
     def bind(context: object, node: object) -> object:

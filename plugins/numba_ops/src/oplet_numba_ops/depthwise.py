@@ -19,7 +19,7 @@ from oplet_numba_ops.vectors import LANES
 __all__ = ["plan_depthwise"]
 
 #: Multiply-adds that are worth another thread.
-_WORTH = 100_000
+_WORTH = 500_000
 #: Windows at a row's ends that may get code of their own.
 _EDGES = 6
 

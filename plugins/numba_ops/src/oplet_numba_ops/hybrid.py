@@ -17,7 +17,7 @@ __all__ = ["plan_hybrid_rows"]
 #: With more rows a matrix product gains more than reading bytes does.
 _FEW = 4
 #: Weights that are worth another thread.
-_WORTH = 200_000
+_WORTH = 1_000_000
 
 
 @kernel(

@@ -25,7 +25,7 @@ __all__ = ["plan_quantized_tiles", "plan_tiles"]
 #: Bytes of the input whose windows are multiplied with all filters before the next are read: they stay in the cache.
 _BLOCK = 1 << 18
 #: Multiply-adds that are worth another thread.
-_WORTH = 200_000
+_WORTH = 2_000_000
 
 
 @dataclass(frozen=True)
