@@ -51,5 +51,19 @@ def common(
     settings_of(context, p, debug)
 
 
-for command in (run, compare, partition, benchmark, inspect, versions, rewrite, select, build, doctor, plugins, new_op, new_delegate):
+for command in (
+    run,
+    compare,
+    partition,
+    benchmark,
+    inspect,
+    versions,
+    rewrite,
+    select,
+    build,
+    doctor,
+    plugins,
+    new_op,
+    new_delegate,
+):
     app.command()(command)
