@@ -50,18 +50,20 @@ def test_a_part_s_error_arrives_after_all_parts_are_done(failing: int) -> None:
 
 
 def test_threads_start_with_the_first_work_and_end_with_their_owner() -> None:
-    def running() -> set[str]:
-        return {thread.name for thread in threading.enumerate() if thread.name.startswith("oplet-")}
+    others = set(threading.enumerate())  # those of interpreters in other tests may end at any time
 
-    before = running()
+    def ours() -> set[threading.Thread]:
+        return set(threading.enumerate()) - others
+
     workers = Workers(3)
-    assert running() == before
+    assert not ours()
     workers.run([lambda: None] * 3)
-    threads = [thread for thread in threading.enumerate() if thread.name.startswith("oplet-")]
+    started = ours()
+    assert started
     workers.close()
-    for thread in threads:
+    for thread in started:
         thread.join(10)
-    assert running() == before
+    assert not ours()
 
 
 def test_a_context_without_threads_runs_parts_one_after_another() -> None:
