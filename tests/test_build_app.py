@@ -105,7 +105,8 @@ def test_a_program_holds_the_part_of_the_core_that_runs_models(pyz: Path) -> Non
 
 def test_a_program_holds_the_licences_and_says_what_it_is_made_of(pyz: Path) -> None:
     archive = zipfile.ZipFile(pyz)
-    assert "Apache License" in archive.read("licenses/oplet/LICENSE").decode()
+    assert "oplet 0.1.0: Apache-2.0, oplet-builtin-ops/LICENSE" in archive.read("licenses/SOURCES").decode()
+    assert "Apache License" in archive.read("licenses/oplet-builtin-ops/LICENSE").decode()
     sources = archive.read("licenses/SOURCES").decode()
     for name in ("oplet ", "oplet-builtin-ops ", "flatbuffers "):
         assert f"\n{name}" in sources

@@ -91,7 +91,10 @@ def contents_module(
 def licence_files(folder: str, sources: Iterable[Distribution]) -> dict[str, bytes]:
     """The licences of what was put together, and a list that says what that is."""
     sources = list(sources)
+    texts = licence_texts(sources)
+    where = {text: path for path, text in texts.items()}
     lines = ["This program holds parts of the following packages.", ""]
-    lines += [f"{source.name} {source.version}: {source.license or 'licence not named'}" for source in sources]
-    texts = {f"{folder}/{path}": text for path, text in licence_texts(sources).items()}
-    return {**texts, f"{folder}/SOURCES": ("\n".join(lines) + "\n").encode()}
+    for source in sources:
+        files = [where[text] for _, text in source.license_files]
+        lines.append(", ".join([f"{source.name} {source.version}: {source.license or 'licence not named'}", *files]))
+    return {f"{folder}/{path}": text for path, text in texts.items()} | {f"{folder}/SOURCES": ("\n".join(lines) + "\n").encode()}
