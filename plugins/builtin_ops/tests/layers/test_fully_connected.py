@@ -36,8 +36,8 @@ def test_weights_may_arrive_at_run_time(kind: str, litert: Function, layer: Func
 def test_large_integer_weights_are_converted_piece_by_piece(
     kind: str, litert: Function, layer: Function, assert_equal: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oplet_builtin_ops.layers.streamed._LARGE", 100)
-    monkeypatch.setattr("oplet_builtin_ops.layers.streamed._PIECE", 60)
+    monkeypatch.setattr("oplet_builtin_ops.layers.integer_rows._LARGE", 100)
+    monkeypatch.setattr("oplet_builtin_ops.layers.integer_rows._PIECE", 60)
     model, feeds = layer("FULLY_CONNECTED", kind, (3, 20), (14, 20), FullyConnectedOptions())
     assert_equal(kind, run_op(model, *feeds)[0], litert(model, *feeds)[0])
 
