@@ -13,6 +13,8 @@ __all__ = ["check_bound", "check_prepared", "checked_shape", "ensure_temporary"]
 
 #: More elements than any address space holds.
 _LARGEST = 2**60
+#: The format and LiteRT count a dimension in 32 bits.
+_LONGEST = 2**31 - 1
 
 
 def ensure_temporary(allocation: Allocation) -> None:
@@ -41,6 +43,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     for dim in wanted:
         if dim < 0:
             raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")
+        if dim > _LONGEST:
+            raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension is at most {_LONGEST}.")
         size *= dim
     if size > _LARGEST:
         raise EnsureError(f"BytesRequired number of elements overflowed. {tensor} cannot take the shape {list(wanted)}.")

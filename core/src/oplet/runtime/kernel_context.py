@@ -69,7 +69,8 @@ class KernelContext(Context):
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         wanted = checked_shape(tensor, shape)
         if not self._preparing:
-            if tensor.shape != wanted or not tensor.has_data or tensor.data.shape != wanted:
+            data = tensor.data if tensor.has_data else None
+            if data is None or (tensor.shape, data.shape, data.dtype) != (wanted, wanted, tensor.dtype):
                 tensor.shape = wanted
                 tensor.provide(self.new_array(tensor))
                 tensor.resized = True

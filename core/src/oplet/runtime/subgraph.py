@@ -462,7 +462,11 @@ class Subgraph(KernelContext):
     def _provide(self, tensor: Tensor) -> None:
         if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
             return
-        if not tensor.has_data or tensor.data.shape != tensor.shape or tensor.allocation is Allocation.ARENA:
+        if (
+            not tensor.has_data
+            or (tensor.data.shape, tensor.data.dtype) != (tensor.shape, tensor.dtype)
+            or tensor.allocation is Allocation.ARENA
+        ):
             tensor.provide(self.new_array(tensor))
 
     def _place(self, segment: Segment, requests: list[Request]) -> None:

@@ -91,6 +91,7 @@ def comparator(context: Context, index: int, operands: int) -> tuple[int, bool]:
         known = ", ".join(op.name for op in _ASCENDING)
         ensure(node.op in _ASCENDING, f"its comparator, {body}, does {node.op_name}; known here are STABLEHLO_COMPARE, {known}.")
         ascends = _ASCENDING[node.op]
+    ensure(len(node.inputs) == 2, f"its comparator, {body}, compares {len(node.inputs)} values and must compare 2.")
     first, second = (_position(tensor, body.inputs) for tensor in node.inputs)
     ensure(
         min(first, second) >= 0 and first != second and first // 2 == second // 2,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Tensor, TensorType
+from oplet import Tensor, TensorType, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
@@ -28,6 +28,7 @@ def _table(source: Tensor, output: Tensor) -> Array:
 
         return function_table(source, output, inverse_root)
     root = np.sqrt(np.float32(source.scale)) * np.float32(output.scale)
+    ensure(root > 0, f"{source} and {output} have scales whose product is too small to divide by.")
     multiplier, shift = quantize_multiplier(1.0 / float(root))
 
     def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
