@@ -66,9 +66,10 @@ def test_free_dimensions_variables_and_metadata(tmp_path, oplet):
     main.add_tensor("x", "float32", [1, 4], shape_signature=[-1, 4])
     main.add_tensor("state", "float32", [4], is_variable=True)
     main.add_tensor("words", "object", [2], data=np.array([b"a", b"bc"], object))
-    main.add_operator("ADD", [0, 1], [0])
+    main.add_tensor("sum", "float32", [1, 4])
+    main.add_operator("ADD", [0, 1], [3])
     main.set_inputs(0)
-    main.set_outputs(0)
+    main.set_outputs(3)
     builder.add_metadata("note", b"hello\0\0")
     builder.add_metadata("blob", bytes(range(256)))
     path = tmp_path / "m.tflite"
