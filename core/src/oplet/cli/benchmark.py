@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Delegates, Json, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Delegates, Inputs, Json, ModelFile, PluginSwitches, Signature, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -30,16 +30,7 @@ _PROFILED_RUNS = 20
 def benchmark(
     context: typer.Context,
     model: ModelFile,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="[NAME=]FILE",
-            help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random.",
-            show_default=False,
-        ),
-    ] = None,
+    inputs: Inputs = None,
     input_layer_shape: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,10 +46,7 @@ def benchmark(
     warmup_min_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Run at least so long before.")] = 0.5,
     num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels, and BLAS, may use.")] = 1,
     delegate: Delegates = None,
-    signature: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
-    ] = None,
+    signature: Signature = None,
     compare: Annotated[
         list[str] | None,
         typer.Option(

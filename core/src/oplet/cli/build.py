@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Json, PluginSwitches, settings_of
+from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, settings_of
 
 if TYPE_CHECKING:
     from oplet.tools.building.build import BuiltWheel
@@ -21,22 +21,12 @@ _DROPPED_SHOWN = 8
 def build(
     context: typer.Context,
     name: Annotated[str, typer.Option(metavar="NAME", help="The new package's name in Python.", show_default=False)],
-    models: Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)] = None,
+    models: ModelFiles = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write the wheel into.")] = Path(
         "dist"
     ),
-    op: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:VERSIONS]",
-            help="Another op, by default in all versions that are installed: CONV_2D, CONV_2D:1-5, Atan:1. May be given several times.",
-            show_default=False,
-        ),
-    ] = None,
-    all_codes: Annotated[
-        bool,
-        typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
-    ] = False,
+    op: Ops = None,
+    all_codes: AllCodes = False,
     types: Annotated[
         bool,
         typer.Option("--types", help="Serve the tensor types of these models alone.", show_default=False),

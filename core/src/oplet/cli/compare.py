@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Format, ModelFile, NeededDelegates, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Format, Inputs, ModelFile, NeededDelegates, PluginSwitches, Signature, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -24,16 +24,7 @@ def compare(
     context: typer.Context,
     model: ModelFile,
     delegate: NeededDelegates,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="[NAME=]FILE",
-            help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random.",
-            show_default=False,
-        ),
-    ] = None,
+    inputs: Inputs = None,
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Run so often, each time with other random inputs.")] = 3,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the first run's random inputs.")] = 0,
     rtol: Annotated[float, typer.Option(min=0, metavar="R", help="Errors up to ATOL + RTOL * |value| pass.")] = 1e-4,
@@ -48,10 +39,7 @@ def compare(
         typer.Option(help="Pixels become pixel * SCALE + OFFSET, see `oplet run`.", show_default=False),
     ] = None,
     offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
-    signature: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
-    ] = None,
+    signature: Signature = None,
     num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
     p: PluginSwitches = None,
     debug: Debug = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, Delegates, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Delegates, Inputs, ModelFile, PluginSwitches, Signature, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -21,16 +21,7 @@ _DEFAULT_TOP = 5
 def run(
     context: typer.Context,
     model: ModelFile,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="[NAME=]FILE",
-            help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random.",
-            show_default=False,
-        ),
-    ] = None,
+    inputs: Inputs = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the outputs: .npz, .npy or .json.", show_default=False),
@@ -47,10 +38,7 @@ def run(
         ),
     ] = None,
     offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
-    signature: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
-    ] = None,
+    signature: Signature = None,
     delegate: Delegates = None,
     num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Json, PluginSwitches, settings_of
+from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, settings_of
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -19,19 +19,9 @@ __all__ = ["select"]
 
 def select(
     context: typer.Context,
-    models: Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)] = None,
-    op: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[:VERSIONS]",
-            help="Another op, by default in all versions that are installed: CONV_2D, CONV_2D:1-5, Atan:1. May be given several times.",
-            show_default=False,
-        ),
-    ] = None,
-    all_codes: Annotated[
-        bool,
-        typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
-    ] = False,
+    models: ModelFiles = None,
+    op: Ops = None,
+    all_codes: AllCodes = False,
     types: Annotated[
         bool,
         typer.Option("--types", help="Register ops for the tensor types of these models alone.", show_default=False),

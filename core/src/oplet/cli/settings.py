@@ -12,7 +12,22 @@ import typer
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Debug", "Delegates", "Format", "Json", "ModelFile", "NeededDelegates", "PluginSwitches", "Settings", "settings_of"]
+__all__ = [
+    "AllCodes",
+    "Debug",
+    "Delegates",
+    "Format",
+    "Inputs",
+    "Json",
+    "ModelFile",
+    "ModelFiles",
+    "NeededDelegates",
+    "Ops",
+    "PluginSwitches",
+    "Settings",
+    "Signature",
+    "settings_of",
+]
 
 PluginSwitches = Annotated[
     list[str] | None,
@@ -28,6 +43,33 @@ _DELEGATE = typer.Option(
     "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'.",
     show_default=False,
 )
+ModelFiles = Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="[NAME=]FILE",
+        help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random.",
+        show_default=False,
+    ),
+]
+Signature = Annotated[
+    str | None,
+    typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
+]
+Ops = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[:VERSIONS]",
+        help="Another op, by default in all versions that are installed: CONV_2D, CONV_2D:1-5, Atan:1. May be given several times.",
+        show_default=False,
+    ),
+]
+AllCodes = Annotated[
+    bool,
+    typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
+]
 Delegates = Annotated[list[str] | None, _DELEGATE]
 NeededDelegates = Annotated[list[str], _DELEGATE]
 

@@ -187,7 +187,7 @@ class ModelBuilder:
         self.root.operator_codes = list(self._kept_codes)
         self._codes = {}
         for index, code in enumerate(self._kept_codes):
-            op = max(int(code.builtin_code), int(code.deprecated_builtin_code))
+            op = tables.operator_code(code)
             self._codes.setdefault((op, code.custom_code or "", code.version), index)
 
     def add_signature(

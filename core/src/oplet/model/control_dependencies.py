@@ -30,8 +30,8 @@ def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> b
     for of_subgraph in edges:
         _put(out, len(of_subgraph))
         for before, after in of_subgraph:
-            _put(out, 2 * before)
-            _put(out, 2 * after)
+            _put(out, _zigzag(before))
+            _put(out, _zigzag(after))
     return bytes(out)
 
 
@@ -69,6 +69,10 @@ def _numbers(data: bytes) -> Iterator[int]:
             value = shift = 0
     if shift:
         raise ValueError("cut off inside a number")
+
+
+def _zigzag(value: int) -> int:
+    return 2 * value if value >= 0 else -2 * value - 1
 
 
 def _signed(value: int) -> int:

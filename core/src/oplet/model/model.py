@@ -15,7 +15,7 @@ from oplet.schema import tables
 from oplet.schema.decode import decode
 from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["SCHEMA_VERSION", "Model", "operator_code"]
+__all__ = ["SCHEMA_VERSION", "Model"]
 
 Bytes = NDArray[np.uint8]
 
@@ -35,11 +35,6 @@ _LOOKALIKES: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "a gzip file; unpack it first"),
     *((bytes((8, version, 18)), "an ONNX model; convert it first") for version in range(3, 20)),
 )
-
-
-def operator_code(code: tables.OperatorCode) -> int:
-    """The built-in operator of an operator code: files before schema 3a have it in a field of one byte only."""
-    return max(int(code.builtin_code), int(code.deprecated_builtin_code))
 
 
 class Model:
@@ -222,7 +217,7 @@ class Model:
     def op_of(self, operator: tables.Operator) -> tuple[BuiltinOperator, str, int]:
         """A node's built-in operator (CUSTOM for custom ops), its name and its version."""
         code = (self.root.operator_codes or [])[operator.opcode_index]
-        op = BuiltinOperator(operator_code(code))
+        op = BuiltinOperator(tables.operator_code(code))
         return op, (code.custom_code or "") if op is BuiltinOperator.CUSTOM else op.name, code.version
 
     def metadata(self, name: str) -> Bytes | None:

@@ -6,7 +6,7 @@ One pass over the tables, linear in the size of the file. What a kernel wants of
 from __future__ import annotations
 
 from oplet.errors import ModelError
-from oplet.model.model import Model, operator_code
+from oplet.model.model import Model
 from oplet.model.verify_calls import verify_calls
 from oplet.model.verify_graph import verify_graph
 from oplet.model.verify_tensor import TensorRules
@@ -62,7 +62,7 @@ def _verify_operator_codes(root: tables.Model) -> None:
     highest = max(BuiltinOperator)
     known = set(BuiltinOperator)
     for index, code in enumerate(root.operator_codes or []):
-        number = operator_code(code)
+        number = tables.operator_code(code)
         if number not in known:
             raise ModelError(
                 f"Op builtin_code out of range: {number}. Are you using old TFLite binary with newer model? Operator code {index} is "

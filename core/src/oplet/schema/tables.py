@@ -121,6 +121,11 @@ class OperatorCode(Table):
     builtin_code: BuiltinOperator = enum(3, BuiltinOperator, width="int32")
 
 
+def operator_code(code: OperatorCode) -> int:
+    """The built-in operator of an operator code: files before schema 3a have it in a field of one byte only."""
+    return max(int(code.builtin_code), int(code.deprecated_builtin_code))
+
+
 class Operator(Table):
     """One node: its operator code, tensors (-1 for an omitted input) and options."""
 

@@ -69,7 +69,7 @@ def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVer
     """
     found = []
     for s, n, operator, code, subgraph in _nodes(root):
-        op = _builtin(code)
+        op = tables.operator_code(code)
         custom = op == BuiltinOperator.CUSTOM
         name = (code.custom_code or "") if custom else _name(op)
         needed, why = (code.version, "") if custom else _needed(op, operator, subgraph.tensors or [])
@@ -89,7 +89,7 @@ def set_versions(root: tables.Model) -> None:
     codes: dict[tuple[int, str, int], int] = {}
     made: list[tables.OperatorCode] = []
     for _, _, operator, code, subgraph in _nodes(root):
-        op = _builtin(code)
+        op = tables.operator_code(code)
         custom = code.custom_code or ""
         version = code.version if op == BuiltinOperator.CUSTOM else _needed(op, operator, subgraph.tensors or [])[0]
         key = op, custom, version
@@ -111,7 +111,12 @@ def make_operator_code(op: int, custom: str = "", version: int = 1) -> tables.Op
 def minimum_runtime_of(root: tables.Model, extra: Rows | None = None) -> str | None:
     """The first release that runs every node as the file says; None if no node's operator is in the table."""
     pairs = {
-        ((code.custom_code or "") if _builtin(code) == BuiltinOperator.CUSTOM else _name(_builtin(code)), code.version)
+        (
+            (code.custom_code or "")
+            if tables.operator_code(code) == BuiltinOperator.CUSTOM
+            else _name(tables.operator_code(code)),
+            code.version,
+        )
         for _, _, _, code, _ in _nodes(root)
     }
     return minimum_runtime(pairs, extra)
@@ -160,10 +165,6 @@ def _nodes(root: tables.Model) -> Iterator[tuple[int, int, tables.Operator, tabl
                     f"the model has {len(codes)} operator codes."
                 )
             yield s, n, operator, codes[operator.opcode_index], subgraph
-
-
-def _builtin(code: tables.OperatorCode) -> int:
-    return max(int(code.builtin_code), int(code.deprecated_builtin_code))
 
 
 def _name(op: int) -> str:

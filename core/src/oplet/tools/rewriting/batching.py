@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oplet.errors import InvokeError, OpletError
-from oplet.model.model import Model, operator_code
+from oplet.model.model import Model
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
@@ -149,7 +149,7 @@ class _Work:
     def _adapt(self, after: Shapes, rules: dict[BuiltinOperator, Rule]) -> bool:
         """Apply rules to the nodes whose inputs have their new shapes; whether any changed something."""
         changed = False
-        codes = [operator_code(code) for code in self._model.root.operator_codes or []]
+        codes = [tables.operator_code(code) for code in self._model.root.operator_codes or []]
         for index, shapes in after.items():
             graph = Graph(self._model, index, self._before[index], shapes, self._old, self._new, self._free)
             waiting: set[int] = set()

@@ -12,6 +12,7 @@ import numpy as np
 
 from oplet.errors import ModelError
 from oplet.model.attachment import attached
+from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies, encode_control_dependencies
 from oplet.model.model import Model
 from oplet.model.reachability import entry_subgraphs, reached, subgraph_fields
 from oplet.schema import tables
@@ -20,11 +21,7 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
 from oplet.tools.versions import KNOWN_CUSTOM_OPS, flex
 
-__all__ = ["CONTROL_DEPENDENCIES", "copied", "drop_buffers", "indices", "strip"]
-
-#: Metadata that says in which order nodes run, by subgraph.
-CONTROL_DEPENDENCIES = "model_control_dependencies"
-_CONTROL_DEPENDENCIES_VERSION = 1
+__all__ = ["copied", "drop_buffers", "indices", "strip"]
 
 #: Metadata that runtimes and delegates read.
 _READ_WHEN_RUN = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "reduced_precision_support"})
@@ -246,46 +243,12 @@ def _renumber_control_dependencies(model: Model, kept: list[int]) -> None:
     if entry is None or data is None:
         return
     buffers, subgraphs = model.root.buffers or [], model.root.subgraphs or []
-    lists = _control_lists(data.tobytes())
+    lists = decode_control_dependencies(data.tobytes())
     if lists is None or len(lists) != len(subgraphs):
         raise ModelError(
             f"The metadata '{CONTROL_DEPENDENCIES}' of {model.name} does not have one list for each of its {len(subgraphs)} subgraphs, "
             "so that it cannot be kept when subgraphs go; rewrite the model without stripping it."
         )
-    changed = _varint(_CONTROL_DEPENDENCIES_VERSION) + _varint(len(kept)) + b"".join(lists[index] for index in kept)
+    changed = encode_control_dependencies([lists[index] for index in kept])
     entry.buffer = len(buffers)
     model.root.buffers = [*buffers, tables.Buffer(data=np.frombuffer(changed, np.uint8))]
-
-
-def _control_lists(raw: bytes) -> list[bytes] | None:
-    """The list of each subgraph as it is written, None if they are written in another way.
-
-    All numbers are varints: the version, the number of subgraphs, then for each the number of its pairs and the pairs.
-    """
-    ends = [0, *(place + 1 for place, byte in enumerate(raw) if byte < 128)]  # of each number, after the first entry
-    if len(ends) < 3 or ends[-1] != len(raw) or _number(raw[: ends[1]]) != _CONTROL_DEPENDENCIES_VERSION:
-        return None
-    lists = []
-    at = 2
-    while at + 1 < len(ends):
-        end = at + 1 + 2 * _number(raw[ends[at] : ends[at + 1]])
-        if end >= len(ends):
-            return None
-        lists.append(raw[ends[at] : ends[end]])
-        at = end
-    return lists if len(lists) == _number(raw[ends[1] : ends[2]]) else None
-
-
-def _number(raw: bytes) -> int:
-    """A varint: seven bits a byte, the low ones first."""
-    if len(raw) > 5:  # more than 32 bits
-        return 2**32
-    return sum((byte & 127) << 7 * place for place, byte in enumerate(raw))
-
-
-def _varint(value: int) -> bytes:
-    result = bytearray()
-    while value >= 128:
-        result.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*result, value])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from oplet.errors import ModelError, OpletError
-from oplet.model.model import Model, operator_code
+from oplet.model.model import Model
 from oplet.model.operator_options import misspelt_operator
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
@@ -187,7 +187,7 @@ def _may_call(model: Model, node: tables.Operator) -> bool:
 
 
 def _identity(code: tables.OperatorCode) -> tuple[str, bool]:
-    op = BuiltinOperator(operator_code(code))
+    op = BuiltinOperator(tables.operator_code(code))
     return (code.custom_code or "", True) if op is BuiltinOperator.CUSTOM else (op.name, False)
 
 
