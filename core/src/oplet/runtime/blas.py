@@ -8,9 +8,9 @@ included. Another BLAS (MKL, Accelerate) keeps its own setting, which its enviro
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from threading import Lock
 
 import numpy as np
@@ -53,20 +53,21 @@ class SingleThreaded:
                 self._set_count(self._before)
 
 
-def _libraries() -> Iterator[Path]:
+def _libraries() -> Iterator[str]:
     """Where OpenBLAS may be: beside numpy, or wherever it was loaded from."""
-    package = Path(np.__file__).parent
-    for folder in (package.with_name("numpy.libs"), package / ".dylibs"):
-        yield from sorted(folder.glob("*openblas*"))
+    package = os.path.dirname(np.__file__)  # pathlib would cost start-up some milliseconds
+    for folder in (os.path.join(os.path.dirname(package), "numpy.libs"), os.path.join(package, ".dylibs")):
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        yield from (os.path.join(folder, name) for name in names if "openblas" in name)
     if sys.platform == "linux":
         with open("/proc/self/maps") as maps:
-            yield from sorted({Path(line.split(maxsplit=5)[5].strip()) for line in maps if "openblas" in line})
+            yield from sorted({line.split(maxsplit=5)[5].strip() for line in maps if "openblas" in line})
 
 
 def _find() -> SingleThreaded | None:
     try:
         for path in _libraries():
-            library = ctypes.CDLL(str(path))
+            library = ctypes.CDLL(path)
             for prefix, suffix in _SPELLINGS:
                 try:
                     count = library[f"{prefix}openblas_get_num_threads{suffix}"]

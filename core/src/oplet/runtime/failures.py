@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet.errors import LimitError, OpletError, PluginError, PrepareError
-from oplet.model.operator_options import options_class
 from oplet.ops.context import EnsureError, Node
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
@@ -52,6 +51,8 @@ def _without_options(node: Node) -> str:
     """A refused value may be a default that nobody wrote down."""
     if node.raw_options is not None or node.op in (BuiltinOperator.CUSTOM, BuiltinOperator.DELEGATE):
         return ""
+    from oplet.model.operator_options import options_class  # a model that runs does not need it
+
     wanted = options_class(node.op)
     return (
         f" The model gives it no {wanted.__name__}, so that their defaults hold." if wanted is not None and wanted.fields else ""
