@@ -64,11 +64,19 @@ class _Layout(NamedTuple):
     """What a vtable says about the tables of one class that use it."""
 
     size: int
-    scalars: list[tuple[str, struct.Struct, int, dict[int, IntEnum] | None]]
-    references: list[tuple[Field, int]]
+    groups: list[tuple[struct.Struct, list[str]]]  # numbers, and offsets to what lies elsewhere; one group unless some overlap
+    enums: list[tuple[str, dict[int, IntEnum]]]
+    vectors: list[tuple[str, int, np.dtype[Any], int]]  # of numbers: name, where its offset lies, and what it is made of
+    references: list[tuple[Field, int]]  # the others
     unions: list[tuple[Field, int, int]]  # the union, where its value's offset lies (0: nowhere), where its type lies
     unknown: list[int]  # ids of fields that the class does not declare
     wide: list[int]  # where scalars of 8 bytes lie; tables begin at multiples of 4
+
+
+#: What the vtables of files say; most files have the same ones.
+_LAYOUTS: dict[tuple[type[Table], bytes], _Layout] = {}
+#: How many are kept, of vtables of at most so many bytes.
+_LAYOUTS_KEPT, _COMMON = 1024, 64
 
 
 class _Decoder:
@@ -113,13 +121,23 @@ class _Decoder:
         vtable_size, size = _VTABLE_HEAD.unpack_from(self.buffer, vtable)
         if vtable_size < 4 or vtable_size % 2 or vtable + vtable_size > self.size:
             raise self.fail(f"{cls.__name__} does not fit into the file", position)
-        slots = self.array[vtable + 4 : vtable + vtable_size].view("<u2")
+        key = cls, bytes(self.buffer[vtable : vtable + vtable_size])
+        layout = _LAYOUTS.get(key)
+        if layout is None:
+            layout = self.new_layout(cls, self.array[vtable + 4 : vtable + vtable_size].view("<u2"), size, position)
+            if vtable_size <= _COMMON and len(_LAYOUTS) < _LAYOUTS_KEPT:
+                _LAYOUTS[key] = layout
+        self.layouts[vtable, cls] = layout
+        return layout
+
+    def new_layout(self, cls: type[Table], slots: np.ndarray[Any, Any], size: int, position: int) -> _Layout:
         declared = cls.fields[-1].id + 1 if cls.fields else 0
         left = set(np.flatnonzero(slots[:declared]).tolist())  # set in the vtable and not yet met in the class
         later = slots[declared:]
         if later.any():  # naming the first is enough
             left.add(declared + int((later != 0).argmax()))
-        layout = _Layout(size, [], [], [], [], [])
+        layout = _Layout(size, [], [], [], [], [], [], [])
+        places: list[tuple[int, str, int, str]] = []
         for field in cls.fields:
             hidden = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
             offset = int(slots[field.id]) if field.id in left else 0
@@ -134,45 +152,63 @@ class _Decoder:
             elif not offset:
                 continue
             elif field.kind == "scalar":
-                members = None if field.enum is None else _members(field.enum)
                 width = field.flags.bytewidth
                 if offset % min(width, 4):
                     raise self.fail(f"field {field.name} of {cls.__name__} is not aligned", position + offset)
                 if width == 8:
                     layout.wide.append(offset)
-                layout.scalars.append((field.name, field.flags.packer_type, offset, members))
+                if field.enum is not None:
+                    layout.enums.append((field.name, _members(field.enum)))
+                places.append((offset, field.flags.packer_type.format.lstrip("<"), width, field.name))
             else:
-                layout.references.append((field, offset))
+                if field.kind == "vector":
+                    layout.vectors.append((field.name, offset, field.dtype, field.dtype.itemsize))
+                else:
+                    layout.references.append((field, offset))
+                places.append((offset, "I", 4, field.name))
+        layout.groups.extend(_groups(places))
         layout.unknown.extend(sorted(left))
-        self.layouts[vtable, cls] = layout
         return layout
 
     def table(self, cls: type[T], position: int) -> T:
         self.tables_left -= 1
         if self.tables_left < 0:
             raise self.fail("more tables than its bytes can hold", position)
-        buffer = self.buffer
+        buffer, whole = self.buffer, self.size
         vtable = position - _SOFFSET.unpack_from(buffer, position)[0]
-        size, scalars, references, unions, unknown, wide = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, position)
-        if position % 4 or position + size > self.size:
+        layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, position)
+        size, groups, enums, vectors, references, unions, unknown, wide = layout
+        if position % 4 or position + size > whole:
             raise self.fail(f"{cls.__name__} does not fit into the file", position)
         for offset in wide:
             if (position + offset) % 8:
                 raise self.fail(f"a field of {cls.__name__} is not aligned", position + offset)
-        result = cls.__new__(cls)
-        values = result.__dict__
-        for name, packed, offset, members in scalars:
-            number = packed.unpack_from(buffer, position + offset)[0]
-            values[name] = number if members is None else members.get(number, number)
+        values: dict[str, Any] = {}
+        for packed, names in groups:
+            values.update(zip(names, packed.unpack_from(buffer, position)))
+        for name, members in enums:
+            values[name] = members.get(values[name], values[name])
+        for name, offset, dtype, itemsize in vectors:
+            target = position + offset + values[name]
+            start = target + 4
+            if start > whole or target % 4:
+                raise self.misplaced(cls, name, position + offset, target)
+            nbytes = _UOFFSET.unpack_from(buffer, target)[0] * itemsize
+            self.bytes_left -= nbytes
+            if start + nbytes > whole or self.bytes_left < 0:
+                raise self.too_long(cls, name, target, start + nbytes)
+            values[name] = self.array[start : start + nbytes].view(dtype)
         for field, offset in references:
-            values[field.name] = self.reference(cls, field, position + offset)
+            at = position + offset
+            values[field.name] = self.reference(cls, field, at, at + values[field.name])
         for field, offset, hidden in unions:
             value = self.union(cls, field, position, offset, hidden)
             if value is not None:
                 values[field.name] = value
-        if unknown:
-            for id in unknown:
-                self.note(f"field {id} of {cls.__name__}", position)
+        for id in unknown:
+            self.note(f"field {id} of {cls.__name__}", position)
+        result = cls.__new__(cls)
+        result.__dict__ = values
         return result
 
     def union(self, cls: type[Table], field: Field, position: int, offset: int, hidden: int) -> Table | None:
@@ -189,34 +225,46 @@ class _Decoder:
             self.note(f"a value of no type in the union {cls.__name__}.{field.name}", position)
         return None
 
-    def reference(self, cls: type[Table], field: Field, at: int) -> Any:
-        target = at + _UOFFSET.unpack_from(self.buffer, at)[0]
-        if target + 4 > self.size:
-            raise self.fail(f"{cls.__name__}.{field.name} leads outside the file, to {target},", at)
-        if field.kind == "table":
+    def reference(self, cls: type[Table], field: Field, at: int, target: int) -> Any:
+        """What the offset at `at` leads to."""
+        kind = field.kind
+        if target + 4 > self.size or (target % 4 and kind != "table"):
+            raise self.misplaced(cls, field.name, at, target)
+        if kind == "table":
             return self.table(field.table or Table, target)
-        if target % 4:
-            raise self.fail(f"{cls.__name__}.{field.name} is not aligned", target)
         length = _UOFFSET.unpack_from(self.buffer, target)[0]
         start = target + 4
-        if field.kind == "vector":
-            dtype = field.dtype
-            end = start + length * dtype.itemsize
-            if end > self.size:
-                raise self.fail(f"{cls.__name__}.{field.name} of {length} values does not fit into the file", target)
-            self.bytes_left -= end - start
-            if self.bytes_left < 0:
-                raise self.fail(f"{cls.__name__}.{field.name} shares its bytes with too many others", target)
-            return self.array[start:end].view(dtype)
-        if field.kind == "string":
+        if kind == "string":
             if start + length + 1 > self.size or self.buffer[start + length]:
                 raise self.fail(f"{cls.__name__}.{field.name} of {length} bytes does not fit into the file", target)
             return self.string(start, length)
-        if start + length * 4 > self.size:
-            raise self.fail(f"{cls.__name__}.{field.name} of {length} tables does not fit into the file", target)
-        table = field.table or Table
-        what = f"{cls.__name__}.{field.name}"
-        return [self.table(table, self.follow(at, what)) for at in range(start, start + 4 * length, 4)]
+        return self.tables(cls, field, start, length)
+
+    def misplaced(self, cls: type[Table], name: str, at: int, target: int) -> ModelError:
+        if target + 4 > self.size:
+            return self.fail(f"{cls.__name__}.{name} leads outside the file, to {target},", at)
+        return self.fail(f"{cls.__name__}.{name} is not aligned", target)
+
+    def too_long(self, cls: type[Table], name: str, target: int, end: int) -> ModelError:
+        if end > self.size:
+            length = _UOFFSET.unpack_from(self.buffer, target)[0]
+            return self.fail(f"{cls.__name__}.{name} of {length} values does not fit into the file", target)
+        return self.fail(f"{cls.__name__}.{name} shares its bytes with too many others", target)
+
+    def tables(self, cls: type[Table], field: Field, start: int, length: int) -> list[Table]:
+        end = start + 4 * length
+        if end > self.size:
+            raise self.fail(f"{cls.__name__}.{field.name} of {length} tables does not fit into the file", start - 4)
+        if length > self.tables_left:
+            raise self.fail("more tables than its bytes can hold", start)
+        targets = self.array[start:end].view("<u4") + np.arange(start, end, 4)
+        outside = targets > self.size - 4
+        if outside.any():
+            number = int(outside.argmax())
+            what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
+            raise self.fail(what, start + 4 * number)
+        table, made = field.table or Table, self.table
+        return [made(table, target) for target in targets.tolist()]
 
     def string(self, start: int, length: int) -> str:
         text = self.strings.get(start) if length > _LONG else None
@@ -240,17 +288,37 @@ class _Measuring(_Decoder):
     def table(self, cls: type[T], position: int) -> T:
         table = super().table(cls, position)
         vtable = position - _SOFFSET.unpack_from(self.buffer, position)[0]
-        self.end = max(self.end, position + self.layouts[vtable, cls].size)
+        layout = self.layouts[vtable, cls]
+        self.end = max(self.end, position + layout.size)
+        for name, offset, *_ in layout.vectors:
+            self.reach(position + offset, getattr(table, name).nbytes)
         return table
 
-    def reference(self, cls: type[Table], field: Field, at: int) -> Any:
-        value = super().reference(cls, field, at)
+    def reference(self, cls: type[Table], field: Field, at: int, target: int) -> Any:
+        value = super().reference(cls, field, at, target)
         if field.kind != "table":
-            target = at + _UOFFSET.unpack_from(self.buffer, at)[0]
             length = _UOFFSET.unpack_from(self.buffer, target)[0]
-            width = {"vector": field.dtype.itemsize if field.kind == "vector" else 0, "string": 1}.get(field.kind, 4)
-            self.end = max(self.end, target + 4 + length * width + (field.kind == "string"))
+            self.reach(at, length + 1 if field.kind == "string" else 4 * length)
         return value
+
+    def reach(self, at: int, nbytes: int) -> None:
+        self.end = max(self.end, at + int(_UOFFSET.unpack_from(self.buffer, at)[0]) + 4 + nbytes)
+
+
+def _groups(places: list[tuple[int, str, int, str]]) -> list[tuple[struct.Struct, list[str]]]:
+    """What unpacks (offset, format, width, name) in as few calls as can be: fields of a damaged file may overlap."""
+    formats: list[str] = []
+    names: list[list[str]] = []
+    ends: list[int] = []
+    for offset, format, width, name in sorted(places):
+        if not ends or offset < ends[-1]:
+            formats.append("<")
+            names.append([])
+            ends.append(0)
+        formats[-1] += f"{offset - ends[-1]}x{format}"
+        names[-1].append(name)
+        ends[-1] = offset + width
+    return [(struct.Struct(format), group) for format, group in zip(formats, names)]
 
 
 def _members(enum: type[IntEnum]) -> dict[int, IntEnum]:
