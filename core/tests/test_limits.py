@@ -46,8 +46,8 @@ def test_a_tensor_that_is_too_large_is_refused_by_name() -> None:
 
 
 def test_the_arenas_of_all_subgraphs_count_together() -> None:
-    interpreter = Interpreter(model_content=chain(3, shape=[1024]), limits=Limits(max_arena_bytes=10_000))
-    with pytest.raises(LimitError, match=r"would take \d+ bytes; Limits\(max_arena_bytes=10000\)"):
+    interpreter = Interpreter(model_content=chain(3, shape=[1024]), limits=Limits(max_arena_bytes=8_000))
+    with pytest.raises(LimitError, match=r"would take \d+ bytes; Limits\(max_arena_bytes=8000\)"):
         interpreter.allocate_tensors()
     interpreter.resize_tensor_input(0, [4])
     interpreter.allocate_tensors()

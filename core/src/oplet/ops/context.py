@@ -24,19 +24,20 @@ class EnsureError(PrepareError):
     """A kernel's own reason, before the runtime adds which node it was."""
 
 
-def ensure(condition: object, message: str) -> None:
+def ensure(condition: object, message: str | Callable[[], str]) -> None:
     """Refuse the node unless `condition` holds.
 
     Args:
         condition: what must be true.
         message: the rule that was broken and the values that broke it; the runtime adds the node's number, op and
-            tensors.
+            tensors. Or a function that says so, where it would take long to write though nothing is wrong: to write of a
+            tensor takes longer than most checks.
 
     Raises:
         EnsureError: the condition is false.
     """
     if not condition:
-        raise EnsureError(message)
+        raise EnsureError(message if isinstance(message, str) else message())
 
 
 def ensure_eq(got: object, expected: object, what: str) -> None:
@@ -75,6 +76,9 @@ class Node:
         outputs: its output tensors.
         intermediates: tensors that only carry quantization parameters (LSTM, SVDF).
         temporaries: scratch tensors, asked for with `Context.add_temporary`; forgotten before each prepare.
+        in_place: the inputs in whose memory the first output may lie, as `prepare` says; forgotten before each prepare. The
+            kernel must give the same answer there: whatever it still has to read of such an input, it has not overwritten.
+            The runtime makes use of it for one of these inputs that is as large as the output and that nobody reads later.
         custom_options: the bytes that came with a custom op.
         registration: the methods that serve it, None while it is unresolved.
         delegate: the delegate whose kernel it is, None for a node of the model.
@@ -87,6 +91,7 @@ class Node:
         "_options",
         "custom_options",
         "delegate",
+        "in_place",
         "index",
         "inputs",
         "intermediates",
@@ -123,6 +128,7 @@ class Node:
         self.outputs = list(outputs)
         self.intermediates = list(intermediates)
         self.temporaries: list[Tensor] = []
+        self.in_place: Sequence[Tensor] = ()
         self.custom_options = custom_options
         self.registration = registration
         self.delegate: Any = None
@@ -174,6 +180,7 @@ class Node:
         """Drop everything made for running the node; it is called when the interpreter closes."""
         self.prepared = None
         self.temporaries = []
+        self.in_place = ()
         self._cache.clear()
 
     def profiling_string(self, context: Context) -> str:

@@ -70,6 +70,10 @@ def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tenso
             node.temporaries = []
             raise PluginError(f"The kernel has {tensor!r} among its temporaries, which is no tensor")
         tensor.shape = checked_shape(tensor, tensor.shape)
+    for tensor in node.in_place:
+        if tensor not in inputs:
+            node.in_place = ()
+            raise PluginError(f"The kernel offers to write over {tensor!r}, which is no input of its node")
 
 
 def check_bound(node: Node, thunk: object) -> None:

@@ -49,14 +49,18 @@ class Segment:
         self.block: NDArray[np.uint8] | None = None
         self.placed: list[Placed] = []
 
-    def place(self, requests: list[Request], placement: memory.Placement) -> None:
+    def place(self, requests: list[Request], offsets: list[int], nbytes: int) -> None:
         """Make the arena and give each tensor its part of it.
+
+        Args:
+            offsets: where each tensor lies.
+            nbytes: of the arena.
 
         Raises:
             MemoryError: there is not that much.
         """
-        block = self.block = memory.allocate(placement.nbytes)
-        for (tensor, life), offset in zip(requests, placement.offsets):
+        block = self.block = memory.allocate(nbytes)
+        for (tensor, life), offset in zip(requests, offsets):
             tensor.provide(block[offset : offset + life.nbytes].view(tensor.dtype).reshape(tensor.shape))
             self.placed.append(Placed(tensor, offset, life))
 
@@ -65,8 +69,12 @@ class Segment:
         for place in self.placed:
             if place.tensor is tensor:
                 begin, end = place.offset, place.offset + place.life.nbytes
+                # One that begins where this one ends was written in its place.
                 return not any(
-                    other.life.first > place.life.last and other.offset < end and other.offset + other.life.nbytes > begin
+                    other is not place
+                    and other.life.first >= place.life.last
+                    and other.offset < end
+                    and other.offset + other.life.nbytes > begin
                     for other in self.placed
                 )
         return None

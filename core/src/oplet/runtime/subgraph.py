@@ -376,6 +376,8 @@ class Subgraph(KernelContext):
         """Prepare, plan and bind from position `start` of the plan to the first node with a dynamic output."""
         nodes: list[Node] = []
         requests: list[Request] = []
+        lives: dict[Tensor, int] = {}  # the last position of what nodes write
+        in_place: dict[Tensor, Tensor] = {}
         dynamic: list[Tensor] = []
         if start == 0:
             end = len(self.execution_plan)
@@ -394,15 +396,19 @@ class Subgraph(KernelContext):
             if self.folding.fold(node):
                 continue
             nodes.append(node)
+            if node.in_place and (replaced := self._replaced(node, lives, position)) is not None:
+                in_place[node.outputs[0]] = replaced
             for tensor in node.outputs:
-                self._request(requests, tensor, position, self._last_use.get(tensor.index, position))
+                last = self._last_use.get(tensor.index, position)
+                if self._request(requests, tensor, position, last):
+                    lives[tensor] = last
             for tensor in node.temporaries:
                 self._request(requests, tensor, position, position)
             dynamic = [tensor for tensor in node.outputs if tensor.is_dynamic]
             if dynamic:
                 break
         segment = Segment(position + 1 if self.execution_plan else 0, nodes, dynamic)
-        self._place(segment, requests)
+        self._place(segment, requests, in_place)
         for node in nodes:
             segment.thunks.append(guarded(self, node, self.bind_node(node)))
         self._segments.append(segment)
@@ -419,6 +425,7 @@ class Subgraph(KernelContext):
         for tensor in node.temporaries:
             self.session.memory.give_back(tensor)
         node.temporaries = []
+        node.in_place = ()
         registration = node.registration
         if registration is not None and registration.prepare is not None:
             self._preparing = True
@@ -450,14 +457,37 @@ class Subgraph(KernelContext):
 
     # Memory --------------------------------------------------------------------------------------------------
 
-    def _request(self, requests: list[Request], tensor: Tensor, first: int, last: int) -> None:
-        """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere."""
+    def _replaced(self, node: Node, lives: dict[Tensor, int], position: int) -> Tensor | None:
+        """The input in whose memory the node's first output is to lie, if there is one.
+
+        Args:
+            lives: the tensors of this segment that nodes before it wrote, and where each is read last.
+            position: of the node in the plan.
+        """
+        output = node.outputs[0] if node.outputs else None
+        if (
+            output is None
+            or self.session.preserve_all_tensors
+            or output.allocation is not Allocation.ARENA
+            or output.is_variable
+            or output.delegate is not None
+            or output in lives
+        ):
+            return None
+        for tensor in node.in_place:
+            if lives.get(tensor) == position and tensor.nbytes == output.nbytes and tensor.delegate is None:
+                return tensor
+        return None
+
+    def _request(self, requests: list[Request], tensor: Tensor, first: int, last: int) -> bool:
+        """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere; whether it lives there."""
         if tensor.allocation is Allocation.ARENA and not tensor.dtype.hasobject and tensor.size:
             if self.session.preserve_all_tensors:
                 first, last = 0, len(self.execution_plan)
             requests.append((tensor, memory.Lifetime(tensor.nbytes, first, last)))
-        else:
-            self._provide(tensor)
+            return True
+        self._provide(tensor)
+        return False
 
     def _provide(self, tensor: Tensor) -> None:
         if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
@@ -469,18 +499,32 @@ class Subgraph(KernelContext):
         ):
             tensor.provide(self.new_array(tensor))
 
-    def _place(self, segment: Segment, requests: list[Request]) -> None:
+    def _place(self, segment: Segment, requests: list[Request], in_place: dict[Tensor, Tensor]) -> None:
+        """Plan the arena and give the tensors their memory.
+
+        Args:
+            in_place: tensors that lie where another one lies, which was asked for before.
+        """
         if not requests:
             return
         largest = max(requests, key=lambda request: request[1].nbytes)[0]
         self.session.memory.check_tensor(largest)
         for tensor, _ in requests:
             self.session.memory.give_back(tensor)
-        placement = memory.plan([life for _, life in requests])
+        numbers: dict[Tensor, int] = {}
+        lifetimes: list[memory.Lifetime] = []
+        for tensor, life in requests:
+            if tensor in in_place:
+                number = numbers[tensor] = numbers[in_place[tensor]]
+                lifetimes[number] = lifetimes[number]._replace(last=life.last)
+            else:
+                numbers[tensor] = len(lifetimes)
+                lifetimes.append(life)
+        placement = memory.plan(lifetimes)
         arenas = sum(subgraph.arena_bytes for subgraph in self.session.subgraphs)
         self.session.memory.check_arena(arenas + placement.nbytes, largest)
         try:
-            segment.place(requests, placement)
+            segment.place(requests, [placement.offsets[numbers[tensor]] for tensor, _ in requests], placement.nbytes)
         except MemoryError:
             raise self.too_much(placement.nbytes, largest) from None
 

@@ -50,6 +50,8 @@ def override(builtin: Registration, plan: Callable[[Context, Node], Bind | None]
         if bind_compiled is None:
             node.temporaries = temporaries
         else:
+            # A loop over two arrays is not vectorized where they are the same memory.
+            node.in_place = ()
             node.prepared = _Compiled(bind_compiled)
 
     def bind(context: Context, node: Node) -> Thunk:

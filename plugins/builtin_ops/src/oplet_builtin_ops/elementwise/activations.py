@@ -20,7 +20,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
 from oplet_builtin_ops.arithmetic.lookup import LookupRule, lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, offer_in_place
 
 __all__ = ["bind_lookup", "clamp_registration", "prepare_lookup", "prepare_unary", "scale_ratio", "scaled"]
 
@@ -84,6 +84,7 @@ def clamp_registration(low: float, high: float, *quantized: TensorType) -> Regis
 
     def prepare(context: Context, node: Node) -> None:
         source, output = prepare_unary(context, node, *types)
+        offer_in_place(node)
         if source.type == TensorType.FLOAT32:
             return
         least, most = quantized_range(output.type)

@@ -21,7 +21,7 @@ from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 __all__ = ["additive_registration"]
 
@@ -77,6 +77,7 @@ def additive_registration(
         chosen = node.options(options)
         activation = chosen.fused_activation_function
         node.prepared = activation
+        offer_in_place(node)
         if a.type in plain:
             return
         if a.type == TensorType.INT16 and plain_int16 and not binary.is_quantized(a) and not binary.is_quantized(output):
@@ -125,8 +126,10 @@ def _general(a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctio
     factor = twice_larger / (float(1 << left_shift) * output.scale)
     ensure(
         0 < factor < 1,
-        f"{output} has scale {output.scale:g}, too fine for inputs of scales {a.scale:g} and {b.scale:g}: their ratio "
-        f"leaves the fixed-point range (factor {factor:g}).",
+        lambda: (
+            f"{output} has scale {output.scale:g}, too fine for inputs of scales {a.scale:g} and {b.scale:g}: their ratio "
+            f"leaves the fixed-point range (factor {factor:g})."
+        ),
     )
     shares = [_Share(tensor.zero_point, left_shift, *quantize_multiplier(tensor.scale / twice_larger)) for tensor in (a, b)]
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)

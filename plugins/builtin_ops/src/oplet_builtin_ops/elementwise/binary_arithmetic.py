@@ -49,10 +49,12 @@ def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
     Raises:
         EnsureError: the shapes do not fit.
     """
+    if a.shape == b.shape:
+        return a.shape
     rank = max(a.ndim, b.ndim)
     first, second = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
     fit = all(m == n or 1 in (m, n) for m, n in zip(first, second))
-    ensure(fit, f"Given shapes, {list(a.shape)} and {list(b.shape)}, are not broadcastable: {a} with {b}.")
+    ensure(fit, lambda: f"Given shapes, {list(a.shape)} and {list(b.shape)}, are not broadcastable: {a} with {b}.")
     return tuple(n if m == 1 else m for m, n in zip(first, second))
 
 
@@ -60,7 +62,7 @@ def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor
     """Check a node of two inputs of one type, give the output its shape, and return the three tensors."""
     ensure_operands(node, 2)
     a, b = node.inputs
-    ensure(a.type == b.type, f"the inputs must have the same type: {a}, {b}.")
+    ensure(a.type == b.type, lambda: f"the inputs must have the same type: {a}, {b}.")
     context.resize_tensor(node.outputs[0], broadcast_shape(a, b))
     return a, b, node.outputs[0]
 

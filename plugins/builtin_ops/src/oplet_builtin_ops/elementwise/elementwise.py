@@ -16,7 +16,7 @@ from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interp
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.elementwise.binary_arithmetic import is_quantized
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, offer_in_place
 
 __all__ = [
     "Elementwise",
@@ -54,6 +54,7 @@ def elementwise_registration(compute: Elementwise, *types: TensorType, derive: b
 
     def prepare(context: Context, node: Node) -> None:
         prepare_elementwise(context, node, *types, derive=derive)
+        offer_in_place(node)
 
     def bind(context: Context, node: Node) -> Thunk:
         source, output = node.inputs[0].data, node.outputs[0].data
@@ -111,6 +112,7 @@ def table_registration(
 
     def prepare(context: Context, node: Node) -> None:
         source, output = prepare_elementwise(context, node, *types)
+        offer_in_place(node)
         node.prepared = None
         if uses_table(source, output):
             node.prepared = node.cached(f"table of {source.type.name}", lambda: table(source, output))

@@ -13,7 +13,7 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise, broadcast_shape, long_rows
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, offer_in_place
 
 __all__ = ["bind_steps", "ensure_no_zeros", "pairwise_registration", "prepare_pairwise"]
 
@@ -29,7 +29,7 @@ def prepare_pairwise(
     ensure_operands(node, 2)
     a, b = node.inputs
     ensure_type(a, *types)
-    ensure(a.type == b.type, f"the inputs must have the same type: {a}, {b}.")
+    ensure(a.type == b.type, lambda: f"the inputs must have the same type: {a}, {b}.")
     output = node.outputs[0]
     context.set_type(output, a.type if result is None else result)
     context.resize_tensor(output, broadcast_shape(a, b))
@@ -41,6 +41,7 @@ def pairwise_registration(ufunc: np.ufunc, *types: TensorType, result: TensorTyp
 
     def prepare(context: Context, node: Node) -> None:
         prepare_pairwise(context, node, *types, result=result)
+        offer_in_place(node)
 
     def bind(context: Context, node: Node) -> Thunk:
         return bind_elementwise(ufunc, node, ActivationFunctionType.NONE)

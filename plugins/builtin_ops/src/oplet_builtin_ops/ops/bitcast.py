@@ -43,6 +43,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure(shape[-1:] == (count,), f"the last dimension of {source} must be {count} to become {output.type.name}.")
         shape = shape[:-1]
     context.resize_tensor(output, shape)
+    node.in_place = [source]
 
 
 def bind(context: Context, node: Node) -> Thunk:

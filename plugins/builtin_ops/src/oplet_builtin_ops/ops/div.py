@@ -24,7 +24,7 @@ from oplet_builtin_ops.arithmetic.fixed_point_functions import reciprocal
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_elementwise, bind_pairs
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, ensure_no_zeros, prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -55,6 +55,7 @@ def prepare(context: Context, node: Node) -> None:
     a, b, output = prepare_pairwise(context, node, *TYPES)
     activation = node.options(DivOptions).fused_activation_function
     node.prepared = activation
+    offer_in_place(node)
     if a.type == TensorType.FLOAT32:
         return
     if a.type == TensorType.INT32:

@@ -22,6 +22,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_update_fits(operand, update)
     context.set_type(node.outputs[0], operand.type)
     context.resize_tensor(node.outputs[0], operand.shape)
+    node.in_place = [operand]
 
 
 def bind(context: Context, node: Node) -> Thunk:

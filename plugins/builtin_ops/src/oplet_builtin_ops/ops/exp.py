@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, TensorType
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
-from oplet_builtin_ops.shaping.shapes import Thunk
+from oplet_builtin_ops.shaping.shapes import Thunk, offer_in_place
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.INT16)
 
@@ -22,6 +22,7 @@ def _exp(x: NDArray[Any]) -> NDArray[Any]:
 
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_elementwise(context, node, *_TYPES, derive=True)
+    offer_in_place(node)
     if source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
     if source.type != TensorType.FLOAT32:

@@ -30,6 +30,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_quantization(source, node.outputs[0])
     ensure_type(axis, TensorType.INT32, TensorType.INT64)
     defer_or_resize(context, node, [axis], _shapes)
+    node.in_place = [source]
 
 
 def _bind(node: Node) -> Thunk:

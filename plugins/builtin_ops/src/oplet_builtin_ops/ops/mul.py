@@ -17,7 +17,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import activation_range, multiply_
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
-from oplet_builtin_ops.shaping.shapes import Thunk
+from oplet_builtin_ops.shaping.shapes import Thunk, offer_in_place
 
 PLAIN = (
     TensorType.FLOAT32,
@@ -53,6 +53,7 @@ def prepare(context: Context, node: Node) -> None:
         f"Activation is not allowed for COMPLEX64 input; the options ask for {activation.name}.",
     )
     node.prepared = activation
+    offer_in_place(node)
     if a.type in PLAIN or (a.type == TensorType.INT16 and not narrowed and not binary.is_quantized(output)):
         return
     ensure_quantized(output)

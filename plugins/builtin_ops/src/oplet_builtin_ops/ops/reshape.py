@@ -60,6 +60,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1, optional=1)
     ensure_same_type(node.inputs[0], node.outputs[0])
     defer_or_resize(context, node, node.inputs[1:] if _shape_in_tensor(node) else [], _shapes)
+    node.in_place = node.inputs[:1]
 
 
 def _bind(node: Node) -> Thunk:

@@ -37,6 +37,7 @@ def prepare(context: Context, node: Node) -> None:
     beta = node.options(SoftmaxOptions).beta
     rows = source.shape[:-1] + (1,)
     if source.type in (TensorType.FLOAT32, TensorType.FLOAT16):
+        node.in_place = [source]
         context.add_temporary(node, rows, TensorType.FLOAT32)
         if source.type == TensorType.FLOAT16:
             context.add_temporary(node, source.shape, TensorType.FLOAT32)

@@ -10,7 +10,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multi
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_pairs
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 #: Values are multiplied by 2**7 before they are scaled to a common step.
 _LEFT_SHIFT = 7
@@ -19,6 +19,7 @@ _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT8)
 
 def prepare(context: Context, node: Node) -> None:
     a, b, output = prepare_pairwise(context, node, *_TYPES)
+    offer_in_place(node)
     if a.type == TensorType.INT8:
         ensure_quantized(a, b, output)
         ratio = _ratios(a, b, output)[2]

@@ -20,6 +20,7 @@ def prepare(context: Context, node: Node) -> None:
             ensure(source.shape[axis] == 1, f"dimension {axis} of {source} is {source.shape[axis]}; only 1 can be squeezed.")
         shape = [dim for axis, dim in enumerate(source.shape) if axis not in dropped]
     context.resize_tensor(output, shape)
+    node.in_place = [source]
 
 
 def bind(context: Context, node: Node) -> Thunk:

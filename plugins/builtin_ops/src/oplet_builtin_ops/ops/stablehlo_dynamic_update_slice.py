@@ -16,6 +16,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_scalar_starts(operand, starts)
     ensure_update_fits(operand, update)
     context.resize_tensor(node.outputs[0], operand.shape)
+    node.in_place = [operand]
 
 
 def bind(context: Context, node: Node) -> Thunk:

@@ -17,6 +17,7 @@ def prepare(context: Context, node: Node) -> None:
     shape = declared_shape(output)
     ensure(prod(shape) == source.size, f"{source} has {source.size} values, which cannot be given the shape {list(shape)}.")
     context.resize_tensor(output, shape)
+    node.in_place = [source]
 
 
 def bind(context: Context, node: Node) -> Thunk:

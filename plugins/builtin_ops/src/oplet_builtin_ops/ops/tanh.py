@@ -11,7 +11,7 @@ from oplet import Context, Node, Registration, Tensor, TensorType
 from oplet_builtin_ops.arithmetic.lookup import sampled_table
 from oplet_builtin_ops.arithmetic.sigmoid_table import input_scaling, tanh_int16
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
-from oplet_builtin_ops.shaping.shapes import Thunk
+from oplet_builtin_ops.shaping.shapes import Thunk, offer_in_place
 
 FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 _TYPES = (*FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -19,6 +19,7 @@ _TYPES = (*FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_unary(context, node, *_TYPES)
+    offer_in_place(node)
     if source.type == TensorType.INT16:
         scaling = input_scaling(source, output, shifts=(0, 1))
         prepare_lookup(node, lambda values: tanh_int16(values, scaling))

@@ -23,6 +23,7 @@ __all__ = [
     "ensure_plain",
     "ensure_same_quantization",
     "ensure_same_type",
+    "offer_in_place",
     "read_int",
     "read_ints",
     "resolve_axes",
@@ -54,24 +55,27 @@ def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
 
 def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:
     """Refuse the node unless it has `inputs` inputs, at most `optional` more, and `outputs` outputs."""
+    given = node.inputs
     most = inputs + optional
-    wanted = f"{inputs}" if not optional else f"{inputs} to {most}"
-    ensure(inputs <= len(node.inputs) <= most, f"it has {len(node.inputs)} inputs and takes {wanted}.")
-    ensure(len(node.outputs) == outputs, f"it has {len(node.outputs)} outputs and gives {outputs}.")
+    if not inputs <= len(given) <= most:
+        wanted = f"{inputs}" if not optional else f"{inputs} to {most}"
+        ensure(False, f"it has {len(given)} inputs and takes {wanted}.")
+    ensure(len(node.outputs) == outputs, lambda: f"it has {len(node.outputs)} outputs and gives {outputs}.")
     for position in range(inputs):
-        ensure(node.has_input(position), f"input {position} is left out (-1) and may not be.")
+        if given[position] is None:
+            ensure(False, f"input {position} is left out (-1) and may not be.")
 
 
 def ensure_same_type(a: Tensor, b: Tensor) -> None:
     """Refuse the node unless both tensors hold the same type."""
-    ensure(a.type == b.type, f"{a} and {b} must have the same type.")
+    ensure(a.type == b.type, lambda: f"{a} and {b} must have the same type.")
 
 
 def ensure_plain(tensor: Tensor, *, strings: bool = False) -> None:
     """Refuse the node unless the tensor's values are 1, 2, 4 or 8 bytes long, or strings where the op takes them."""
     ensure(
         tensor.type not in _NOT_PLAIN or (strings and tensor.type == TensorType.STRING),
-        f"{tensor} is of type {tensor.type.name}, whose values this op does not move.",
+        lambda: f"{tensor} is of type {tensor.type.name}, whose values this op does not move.",
     )
 
 
@@ -84,8 +88,10 @@ def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
     """Refuse the node unless both tensors have the same scale and zero point (LiteRT compares them exactly)."""
     ensure(
         a.scale == b.scale and a.zero_point == b.zero_point,
-        f"{a} has scale {a.scale:g} and zero point {a.zero_point}, {b} has {b.scale:g} and {b.zero_point}; "
-        "this op does not rescale, so they must be equal.",
+        lambda: (
+            f"{a} has scale {a.scale:g} and zero point {a.zero_point}, {b} has {b.scale:g} and {b.zero_point}; "
+            "this op does not rescale, so they must be equal."
+        ),
     )
 
 
@@ -119,7 +125,7 @@ def read_ints(tensor: Tensor) -> list[int]:
 
 def read_int(tensor: Tensor) -> int:
     """The only value of an integer tensor."""
-    ensure(tensor.size == 1, f"{tensor} must hold exactly one value, not {tensor.size}.")
+    ensure(tensor.size == 1, lambda: f"{tensor} must hold exactly one value, not {tensor.size}.")
     return read_ints(tensor)[0]
 
 
@@ -150,10 +156,22 @@ def _resize(context: Context, node: Node, shapes: Shapes) -> None:
         context.resize_tensor(output, shape)
 
 
+def offer_in_place(node: Node) -> None:
+    """Say, in `prepare`, that the output may be written over inputs of its shape: each value is read before it is replaced."""
+    shape = node.outputs[0].shape
+    node.in_place = [tensor for tensor in node.inputs if tensor.shape == shape]
+
+
 def copier(target: Array, source: Array) -> Thunk:
-    """A thunk that copies one array, or view, into another of the same shape."""
+    """A thunk that copies one array, or view, into another of the same shape; it does nothing where the two are the same memory."""
+    if target.__array_interface__["data"] == source.__array_interface__["data"] and target.strides == source.strides:
+        return _nothing
 
     def run() -> None:
         target[...] = source
 
     return run
+
+
+def _nothing() -> None:
+    pass

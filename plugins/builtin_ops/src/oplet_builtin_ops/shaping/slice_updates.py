@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet import Tensor, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, ensure_same_type
 from oplet_builtin_ops.stablehlo import INTEGERS
 
 __all__ = ["clamped_starts", "ensure_scalar_starts", "ensure_update_fits", "update_thunk"]
@@ -44,9 +44,10 @@ def update_thunk(operand: Array, update: Array, starts: list[Array], output: Arr
         starts: integer arrays that hold, one after the other, where the block begins along each axis.
     """
     shape, sizes = operand.shape, update.shape
+    copy = copier(output, operand)
 
     def run() -> None:
-        output[...] = operand
+        copy()
         begins = clamped_starts([value for array in starts for value in array.ravel().tolist()], shape, sizes)
         output[tuple(slice(begin, begin + size) for begin, size in zip(begins, sizes))] = update
 
