@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oplet.ops.context import Node, ensure
+from oplet.ops.tensor import Allocation
 from oplet.runtime.limits import Memory
 from oplet.schema.enums import BuiltinOperator
 
@@ -18,13 +19,11 @@ def check_inputs(node: Node, memory: Memory) -> None:
     """
     registration = node.registration
     for position, tensor in enumerate(node.inputs):
-        if tensor is None:
+        if tensor is None or (tensor.allocation is Allocation.CONSTANT and tensor.sparsity is None):
             continue
-        if tensor.sparsity is not None:
-            memory.check_tensor(tensor)
+        memory.check_tensor(tensor)
+        if tensor.sparsity is not None and registration is not None and position not in registration.sparse:
             ensure(
-                registration is None or node.op is BuiltinOperator.DELEGATE or position in registration.sparse,
+                node.op is BuiltinOperator.DELEGATE,
                 f"{tensor} is stored sparse, which this kernel does not read as input {position}; a DENSIFY node makes it dense.",
             )
-        elif not tensor.is_constant:
-            memory.check_tensor(tensor)

@@ -152,9 +152,9 @@ def ensure_scale(tensor: Tensor) -> float:
         EnsureError: it has no scale, or one that is zero, negative, infinite or not a number.
     """
     quantized = tensor.quantization is not None and len(tensor.quantization.scales) > 0
-    ensure(quantized, f"{tensor} needs a scale and has no quantization parameters.")
+    ensure(quantized, lambda: f"{tensor} needs a scale and has no quantization parameters.")
     scale = tensor.scale
-    ensure(math.isfinite(scale) and scale > 0, f"{tensor} has scale {scale:g}; a scale must be finite and above zero.")
+    ensure(math.isfinite(scale) and scale > 0, lambda: f"{tensor} has scale {scale:g}; a scale must be finite and above zero.")
     return scale
 
 

@@ -19,7 +19,8 @@ def ensure_quantized(*tensors: Tensor) -> None:
     for tensor in tensors:
         ensure_scale(tensor)
         low, high = quantized_range(tensor.type)
-        ensure(low <= tensor.zero_point <= high, f"{tensor} has zero point {tensor.zero_point}, outside {low} to {high}.")
+        if not low <= tensor.zero_point <= high:
+            ensure(False, f"{tensor} has zero point {tensor.zero_point}, outside {low} to {high}.")
 
 
 def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -31,16 +32,16 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
     quantization = tensor.quantization or Quantization(np.zeros(0, np.float32), np.zeros(0, np.int64))
     scales = np.asarray(quantization.scales, np.float32)
     zero_points = np.asarray(quantization.zero_points, np.int64)
-    ensure(scales.size, f"{tensor} needs a scale and has no quantization parameters.")
+    ensure(scales.size, lambda: f"{tensor} needs a scale and has no quantization parameters.")
     ensure(
         not quantization.block_size, f"{tensor} is quantized by blocks of {quantization.block_size}, which this op does not read."
     )
     unusable: NDArray[Any] = scales[~(np.isfinite(scales) & (scales > 0))]
-    ensure(not unusable.size, f"{tensor} has scale {unusable[:1]}; a scale must be finite and above zero.")
+    ensure(not unusable.size, lambda: f"{tensor} has scale {unusable[:1]}; a scale must be finite and above zero.")
     if scales.size == 1:
         return scales.reshape(()), zero_points[:1].reshape(()) if zero_points.size else np.zeros((), np.int64)
     axis = quantization.quantized_dimension
-    ensure(0 <= axis < len(shape), f"{tensor} is quantized along dimension {axis}, which it does not have.")
+    ensure(0 <= axis < len(shape), lambda: f"{tensor} is quantized along dimension {axis}, which it does not have.")
     ensure(
         scales.size == shape[axis],
         f"{tensor} has {scales.size} scales along dimension {axis}, which is {shape[axis]} long; there must be one for each slice.",

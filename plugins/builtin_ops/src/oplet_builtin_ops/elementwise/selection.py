@@ -38,7 +38,7 @@ def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Ten
     condition, x, y = node.inputs
     ensure_type(condition, TensorType.BOOL)
     ensure_type(x, *TYPES)
-    ensure(x.type == y.type, f"{x} and {y} must have the same type.")
+    ensure(x.type == y.type, lambda: f"{x} and {y} must have the same type.")
     context.set_type(node.outputs[0], x.type)
     if not condition.is_constant:
         context.add_temporary(node, condition.shape, _MASKS[x.dtype.itemsize])

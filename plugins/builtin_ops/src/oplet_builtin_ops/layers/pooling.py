@@ -52,7 +52,7 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
     source, output = node.inputs[0], node.outputs[0]
     ensure_same_type(source, output)
     ensure_type(source, *TYPES)
-    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
     options = node.options(Pool2DOptions)
     rows = window_axis("height", options.padding, source.shape[1], options.filter_height, options.stride_h)
     columns = window_axis("width", options.padding, source.shape[2], options.filter_width, options.stride_w)

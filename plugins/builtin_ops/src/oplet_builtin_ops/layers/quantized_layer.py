@@ -43,15 +43,15 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
         EnsureError: there are none, their number is wrong, or one is zero, negative, infinite or not a number.
     """
     quantization = weights.quantization
-    ensure(quantization is not None and len(quantization.scales) > 0, f"{weights} needs scales and has none.")
+    ensure(quantization is not None and len(quantization.scales) > 0, lambda: f"{weights} needs scales and has none.")
     scales: Array = quantization.scales  # type: ignore[union-attr]
     ensure(
         len(scales) in (1, channels),
-        f"{weights} has {len(scales)} scales; it must have 1, or {channels}, one for each output channel.",
+        lambda: f"{weights} has {len(scales)} scales; it must have 1, or {channels}, one for each output channel.",
     )
     if len(scales) > 1:
         given = quantization.quantized_dimension  # type: ignore[union-attr]
-        ensure(given == axis, f"the scales of {weights} run along dimension {given} and must run along {axis}.")
+        ensure(given == axis, lambda: f"the scales of {weights} run along dimension {given} and must run along {axis}.")
     bad = ~(np.isfinite(scales) & (scales > 0))
     if bad.any():  # a message about an array takes long to write
         ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and above zero.")
@@ -86,8 +86,8 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
 def ensure_symmetric(*tensors: Tensor) -> None:
     """Refuse tensors with a zero point."""
     for tensor in tensors:
-        points = () if tensor.quantization is None else np.flatnonzero(tensor.quantization.zero_points)
-        ensure(len(points) == 0, f"{tensor} has a zero point; it must be quantized symmetrically here.")
+        if tensor.quantization is not None and tensor.quantization.zero_points.any():
+            ensure(False, f"{tensor} has a zero point; it must be quantized symmetrically here.")
 
 
 def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:

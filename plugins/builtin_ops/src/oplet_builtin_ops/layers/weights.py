@@ -25,8 +25,8 @@ def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
     if bias is None:
         return
     ensure_type(bias, *types)
-    ensure(bias.size == channels, f"{bias} must have {channels} values, one for each output channel, not {bias.size}.")
-    ensure(bias.zero_point == 0, f"{bias} has zero point {bias.zero_point}; a bias must have none.")
+    ensure(bias.size == channels, lambda: f"{bias} must have {channels} values, one for each output channel, not {bias.size}.")
+    ensure(bias.zero_point == 0, lambda: f"{bias} has zero point {bias.zero_point}; a bias must have none.")
 
 
 def weight_data(node: Node, weights: Tensor) -> Array:

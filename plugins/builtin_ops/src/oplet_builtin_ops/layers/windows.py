@@ -61,18 +61,21 @@ def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int
     Raises:
         EnsureError: a number makes no sense, or the window does not fit into the map.
     """
-    ensure(stride > 0, f"stride_{name} is {stride} and must be above zero.")
-    ensure(dilation > 0, f"dilation_{name}_factor is {dilation} and must be above zero.")
-    ensure(filter > 0, f"the filter's {name} is {filter} and must be above zero.")
-    ensure(size > 0, f"the input's {name} is {size} and must be above zero.")
+    if stride <= 0 or dilation <= 0 or filter <= 0 or size <= 0:
+        ensure(stride > 0, f"stride_{name} is {stride} and must be above zero.")
+        ensure(dilation > 0, f"dilation_{name}_factor is {dilation} and must be above zero.")
+        ensure(filter > 0, f"the filter's {name} is {filter} and must be above zero.")
+        ensure(False, f"the input's {name} is {size} and must be above zero.")
     span = (filter - 1) * dilation + 1
     if padding == Padding.SAME:
         out = -(-size // stride)
     else:
         ensure(
             size + stride - span > -stride,
-            f"the filter covers {span} along the {name} ({filter} taps, dilation {dilation}), the input has only {size}, "
-            "and the padding is VALID.",
+            lambda: (
+                f"the filter covers {span} along the {name} ({filter} taps, dilation {dilation}), the input has only {size}, "
+                "and the padding is VALID."
+            ),
         )
         # As C++ divides: what is missing less than a stride gives an empty output.
         out = max(size + stride - span, 0) // stride

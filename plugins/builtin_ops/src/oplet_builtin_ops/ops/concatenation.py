@@ -32,7 +32,9 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, len(node.inputs))
     options = node.options(ConcatenationOptions)
     activation = options.fused_activation_function
-    ensure(activation == ActivationFunctionType.NONE, f"it has the fused activation {activation.name}; only NONE is allowed.")
+    ensure(
+        activation == ActivationFunctionType.NONE, lambda: f"it has the fused activation {activation.name}; only NONE is allowed."
+    )
     first, output = node.inputs[0], node.outputs[0]
     ensure_type(first, *_TYPES)
     # Scalars are laid side by side, as if each were a vector of one.

@@ -38,17 +38,17 @@ def prepare(context: Context, node: Node) -> None:
     options = node.options(Conv2DOptions)
     ensure_type(source, *_SOURCES)
     ensure_same_type(source, output)
-    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
-    ensure(weights.ndim == 4, f"the filters {weights} must have 4 dimensions.")
+    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
+    ensure(weights.ndim == 4, lambda: f"the filters {weights} must have 4 dimensions.")
     filters, rows, columns, depth = weights.shape
     channels = source.shape[3]
-    ensure(filters > 0 and depth > 0, f"the filters {weights} must not be empty.")
+    ensure(filters > 0 and depth > 0, lambda: f"the filters {weights} must not be empty.")
     ensure(
         channels > 0 and channels % depth == 0,
-        f"{source} has {channels} channels, which is no multiple of the {depth} that the filters {weights} take.",
+        lambda: f"{source} has {channels} channels, which is no multiple of the {depth} that the filters {weights} take.",
     )
     groups = channels // depth
-    ensure(filters % groups == 0, f"{weights} has {filters} filters, which cannot be split into {groups} groups.")
+    ensure(filters % groups == 0, lambda: f"{weights} has {filters} filters, which cannot be split into {groups} groups.")
     windows = Windows(
         source.shape[0],
         window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor),

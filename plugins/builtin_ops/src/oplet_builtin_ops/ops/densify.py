@@ -16,8 +16,8 @@ def prepare(context: Context, node: Node) -> None:
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, *_TYPES)
     context.set_type(output, source.type)
-    ensure(source.is_constant, f"{source} must be a constant.")
-    ensure(source.sparsity is not None, f"{source} is not sparse; DENSIFY takes a tensor with sparsity metadata.")
+    ensure(source.is_constant, lambda: f"{source} must be a constant.")
+    ensure(source.sparsity is not None, lambda: f"{source} is not sparse; DENSIFY takes a tensor with sparsity metadata.")
     context.resize_tensor(output, source.shape)
     if source.sparsity is not None:
         node.prepared = densify(source.data, source.sparsity, source.shape)

@@ -41,13 +41,14 @@ def prepare(context: Context, node: Node) -> None:
     options = node.options(DepthwiseConv2DOptions)
     ensure_type(source, *_SOURCES)
     ensure_same_type(source, output)
-    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
-    ensure(weights.ndim == 4 and weights.shape[0] == 1, f"the filters {weights} must have shape [1, height, width, channels].")
+    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
+    fits = weights.ndim == 4 and weights.shape[0] == 1
+    ensure(fits, lambda: f"the filters {weights} must have shape [1, height, width, channels].")
     _, rows, columns, filters = weights.shape
     channels = source.shape[3]
     ensure(
         channels > 0 and filters > 0 and filters % channels == 0,
-        f"{weights} has {filters} filters, which is no multiple of the {channels} channels of {source}.",
+        lambda: f"{weights} has {filters} filters, which is no multiple of the {channels} channels of {source}.",
     )
     height = window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor)
     width = window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor)

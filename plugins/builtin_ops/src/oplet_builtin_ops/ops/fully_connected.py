@@ -41,10 +41,10 @@ def prepare(context: Context, node: Node) -> None:
     source, weights = node.inputs[:2]
     bias, output = node.optional_input(2), node.outputs[0]
     ensure_type(source, *_TYPES)
-    ensure(weights.ndim == 2, f"the weights {weights} must have 2 dimensions.")
+    ensure(weights.ndim == 2, lambda: f"the weights {weights} must have 2 dimensions.")
     units = weights.shape[0]
     count = _rows(source, weights, options)
-    ensure(bias is None or bias.size == units, f"{bias} must have {units} values, one for each row of {weights}.")
+    ensure(bias is None or bias.size == units, lambda: f"{bias} must have {units} values, one for each row of {weights}.")
     if options.keep_num_dims:
         context.resize_tensor(output, (*source.shape[:-1], units))
     else:
@@ -58,7 +58,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(output, *_TYPES[source.type][1])
     hybrid = source.type == TensorType.FLOAT32 and weights.type != TensorType.FLOAT32
     activation = options.fused_activation_function
-    ensure(hybrid or activation in CLAMPS, f"{activation.name} cannot be fused into this op.")
+    ensure(hybrid or activation in CLAMPS, lambda: f"{activation.name} cannot be fused into this op.")
     if source.type != TensorType.FLOAT32:
         from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
 

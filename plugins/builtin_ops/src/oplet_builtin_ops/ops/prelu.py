@@ -31,7 +31,9 @@ def prepare(context: Context, node: Node) -> None:
     else:
         ensure_type(alpha, source.type)
     shape = binary.broadcast_shape(source, alpha)
-    ensure(shape == source.shape, f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape.")
+    ensure(
+        shape == source.shape, lambda: f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape."
+    )
     context.resize_tensor(output, source.shape)
     if source.type == TensorType.FLOAT32:
         if not _at_most_one(node):

@@ -19,7 +19,10 @@ from oplet_builtin_ops.shaping.shapes import (
 def _perm(node: Node) -> list[int]:
     source, perm = node.inputs
     values = read_ints(perm)
-    ensure(perm.ndim == 1 and len(values) == source.ndim, f"{perm} must name each of the {source.ndim} axes of {source} once.")
+    ensure(
+        perm.ndim == 1 and len(values) == source.ndim,
+        lambda: f"{perm} must name each of the {source.ndim} axes of {source} once.",
+    )
     axes = [resolve_axis(axis, source.ndim, f"an axis in the permutation {values}") for axis in values]
     ensure(len(set(axes)) == len(axes), f"the permutation {values} names an axis twice.")
     return axes

@@ -41,7 +41,9 @@ def prepare_pad(context: Context, node: Node) -> None:
     ensure_type(source, *PADDED_TYPES)
     ensure_same_type(source, output)
     ensure_type(paddings, *_PADDING_TYPES)
-    ensure(paddings.shape == (source.ndim, 2), f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}.")
+    ensure(
+        paddings.shape == (source.ndim, 2), lambda: f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}."
+    )
     if value is not None:
         ensure_same_type(value, source)
         ensure(value.size == 1, f"the padding value {value} must be one value, not {value.size}.")

@@ -16,7 +16,7 @@ def resized_shapes(node: Node) -> list[Shape]:
     """
     source, size = node.inputs
     height, width = read_ints(size)
-    ensure(height > 0 and width > 0, f"{size} asks for {height} x {width}; both must be above zero.")
+    ensure(height > 0 and width > 0, lambda: f"{size} asks for {height} x {width}; both must be above zero.")
     return [(source.shape[0], height, width, source.shape[3])]
 
 
@@ -26,8 +26,8 @@ def prepare_resize(context: Context, node: Node, *types: TensorType) -> None:
     source, size = node.inputs
     ensure_type(source, *types)
     take_type(node.outputs[0], source)
-    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
-    ensure(source.shape[1] > 0 and source.shape[2] > 0, f"{source} has no pixels to make others from.")
+    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
+    ensure(source.shape[1] > 0 and source.shape[2] > 0, lambda: f"{source} has no pixels to make others from.")
     ensure_type(size, TensorType.INT32)
-    ensure(size.shape == (2,), f"{size} must be a vector of two, height and width.")
+    ensure(size.shape == (2,), lambda: f"{size} must be a vector of two, height and width.")
     defer_or_resize(context, node, [size], resized_shapes)
