@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -276,15 +277,12 @@ class Tensor:
     @property
     def size(self) -> int:
         """Number of elements of the present shape."""
-        size = 1
-        for dim in self.shape:
-            size *= dim
-        return size
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
         """Bytes that the values take."""
-        return self.size * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def scale(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from oplet.errors import PluginError
@@ -38,15 +39,12 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     """
     if len(shape) > MAX_RANK:
         raise EnsureError(f"{tensor} cannot take a shape of {len(shape)} dimensions; {MAX_RANK} are possible.")
-    wanted = tuple(int(dim) for dim in shape)
-    size = 1
-    for dim in wanted:
-        if dim < 0:
-            raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")
-        if dim > _LONGEST:
-            raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension is at most {_LONGEST}.")
-        size *= dim
-    if size > _LARGEST:
+    wanted = tuple(map(int, shape))
+    if wanted and min(wanted) < 0:
+        raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")
+    if wanted and max(wanted) > _LONGEST:
+        raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension is at most {_LONGEST}.")
+    if math.prod(wanted) > _LARGEST:
         raise EnsureError(f"BytesRequired number of elements overflowed. {tensor} cannot take the shape {list(wanted)}.")
     return wanted
 

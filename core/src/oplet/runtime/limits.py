@@ -121,17 +121,18 @@ class Memory:
         self._own: dict[Tensor, int] = {}  # tensors with memory outside of the arenas
         self._total = 0
 
-    def check_tensor(self, tensor: Tensor) -> None:
-        """Refuse a tensor that is too large.
+    def check_tensor(self, tensor: Tensor) -> int:
+        """Refuse a tensor that is too large; return its bytes.
 
         Raises:
             LimitError: it takes more than `max_tensor_bytes`.
         """
-        most = self._limits.max_tensor_bytes
-        if most is not None and tensor.nbytes > most:
+        most, nbytes = self._limits.max_tensor_bytes, tensor.nbytes
+        if most is not None and nbytes > most:
             raise LimitError(
-                f"{tensor} takes {tensor.nbytes} bytes; Limits(max_tensor_bytes={most}) allows no more in {self._model.name}."
+                f"{tensor} takes {nbytes} bytes; Limits(max_tensor_bytes={most}) allows no more in {self._model.name}."
             )
+        return nbytes
 
     def take(self, tensor: Tensor) -> None:
         """A tensor gets memory of its own, in place of what it has.
@@ -139,11 +140,11 @@ class Memory:
         Raises:
             LimitError: it is too large, or all together are.
         """
-        self.check_tensor(tensor)
+        nbytes = self.check_tensor(tensor)
         self.give_back(tensor)
-        self.check_arena(tensor.nbytes, tensor)
-        self._own[tensor] = tensor.nbytes
-        self._total += tensor.nbytes
+        self.check_arena(nbytes, tensor)
+        self._own[tensor] = nbytes
+        self._total += nbytes
 
     def give_back(self, tensor: Tensor) -> None:
         """A tensor has no memory of its own any more."""

@@ -61,7 +61,7 @@ class Segment:
         """
         block = self.block = memory.allocate(nbytes)
         for (tensor, life), offset in zip(requests, offsets):
-            tensor.provide(block[offset : offset + life.nbytes].view(tensor.dtype).reshape(tensor.shape))
+            tensor.provide(np.ndarray(tensor.shape, tensor.dtype, block, offset))
             self.placed.append(Placed(tensor, offset, life))
 
     def holds(self, tensor: Tensor) -> bool | None:
@@ -88,4 +88,4 @@ def new_array(tensor: Tensor) -> Array:
     """
     if tensor.dtype.hasobject:
         return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
-    return memory.allocate(tensor.nbytes).view(tensor.dtype).reshape(tensor.shape)
+    return np.ndarray(tensor.shape, tensor.dtype, memory.allocate(tensor.nbytes))
