@@ -25,6 +25,7 @@ __all__ = [
     "broadcast_shape",
     "is_quantized",
     "long_rows",
+    "long_shapes",
     "prepare_binary",
 ]
 
@@ -79,19 +80,37 @@ def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array
     """
     x, y, z = a.data, b.data, output.data
     for small, large in ((b, a), (a, b)):
-        if small.is_constant and 1 < small.size < _LONG and large.shape == output.shape and output.size > small.size:
+        axis = _long_axis(small, large, output)
+        if axis is not None:
+            tail = output.shape[axis:]
+            row = math.prod(tail)
             shape = (1,) * (output.ndim - small.ndim) + small.shape
-            axis = next(i for i, dim in enumerate(shape) if dim != 1)
-            while axis and math.prod(output.shape[axis:]) < _LONG:
-                axis -= 1
-            row = math.prod(output.shape[axis:])
-            if row > _LONGEST:
-                break
-            tiled = np.broadcast_to(small.data.reshape(shape[axis:]), output.shape[axis:]).reshape(1, row)
+            tiled = np.broadcast_to(small.data.reshape(shape[axis:]), tail).reshape(1, row)
             rows = large.data.reshape(-1, row)
             z = z.reshape(-1, row)
             return (rows, tiled, z) if small is b else (tiled, rows, z)
     return x, y, z
+
+
+def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Shape]:
+    """The shapes of what `long_rows` gives, which are known before there is memory."""
+    for small, large in ((b, a), (a, b)):
+        axis = _long_axis(small, large, output)
+        if axis is not None:
+            row = math.prod(output.shape[axis:])
+            rows = output.size // row, row
+            return (rows, (1, row), rows) if small is b else ((1, row), rows, rows)
+    return a.shape, b.shape, output.shape
+
+
+def _long_axis(small: Tensor, large: Tensor, output: Tensor) -> int | None:
+    """From which axis on the output is a row to which a small constant is written out; None where it is not."""
+    if not small.is_constant or not 1 < small.size < _LONG or large.shape != output.shape or output.size <= small.size:
+        return None
+    axis = output.ndim - small.ndim + next(i for i, dim in enumerate(small.shape) if dim != 1)
+    while axis and math.prod(output.shape[axis:]) < _LONG:
+        axis -= 1
+    return axis if math.prod(output.shape[axis:]) <= _LONGEST else None
 
 
 def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType, context: Context | None = None) -> Thunk:

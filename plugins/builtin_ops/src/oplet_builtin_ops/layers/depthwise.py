@@ -28,6 +28,8 @@ _INNER = 1024
 #: With so many channels inner loops are long enough without joining windows.
 _MANY_CHANNELS = 256
 
+#: Sums in a strip; in one that sorts its columns, which reads several columns for each of them and keeps more of them at once.
+_STRIP, _SORTED_STRIP = 1 << 16, 20 << 10
 
 #: About how many seconds a tap and the last passes over an output take.
 _TAP, _FINISH = 2e-10, 5e-10
@@ -208,7 +210,7 @@ def plan_taps(
     sorts = width.stride > 1 and width.dilation == 1 and channels < _MANY_CHANNELS
     phases = min(width.stride, width.filter) if sorts else 1
     lanes = lane_count(context, windows.count * channels * (windows.height.filter * width.filter * _TAP + _FINISH))
-    strips = shared_strips(windows, max(1, 65536 // max(channels, 1)), by_image, lanes)
+    strips = shared_strips(windows, max(1, (_STRIP if phases == 1 else _SORTED_STRIP) // max(channels, 1)), by_image, lanes)
     largest = max((strip.stop - strip.start for strip in strips), default=0) * channels
     needs_copy = windows.is_padded or source != compute or multiplier > 1 or phases > 1
     batch, height, columns, _ = windows.padded_shape

@@ -13,7 +13,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import clip, quantized_range
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
-from oplet_builtin_ops.elementwise.blocks import run_blocks
+from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
@@ -36,9 +36,14 @@ def prepare(context: Context, node: Node) -> None:
     )
     context.resize_tensor(output, source.shape)
     if source.type == TensorType.FLOAT32:
-        if not _at_most_one(node):
-            context.add_temporary(node, source.shape, TensorType.FLOAT32 if _finite(node) else TensorType.BOOL)
+        if not _is_finite(node):
+            context.add_temporary(node, source.shape, TensorType.BOOL)
+            return
+        passes = 2 if _at_most_one(node) else 4
+        context.add_temporary(node, scratch_shape(context, binary.long_shapes(source, alpha, output), passes))
+        node.in_place = [source]
         return
+    node.in_place = [source]
     ensure_quantized(source, alpha, output)
     node.prepared = scale_ratio(source, output), scale_ratio(source, output, alpha.scale)
     if source.type != TensorType.INT16:
@@ -50,7 +55,7 @@ def _at_most_one(node: Node) -> bool:
     return alpha.is_constant and node.cached("alpha <= 1", lambda: bool((alpha.data <= 1).all()))
 
 
-def _finite(node: Node) -> bool:
+def _is_finite(node: Node) -> bool:
     alpha = node.inputs[1]
     return alpha.is_constant and node.cached("alpha is finite", lambda: bool(np.isfinite(alpha.data).all()))
 
@@ -80,21 +85,22 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _bind_float(context: Context, node: Node) -> Thunk:
-    x, alpha, output = binary.long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
-    if _at_most_one(node):
+    x, alpha, output = arrays = binary.long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
+    scratch = node.temporaries[0].data
+    if _is_finite(node) and _at_most_one(node):
         # The second passes over the NaN of an infinite x times an alpha of 0.
         return run_blocks(
             context,
-            (x, alpha, output),
+            arrays,
             2,
-            lambda x, alpha, output: [(np.multiply, (x, alpha, output)), (np.fmax, (x, output, output))],
+            lambda x, alpha, output, scratch: [(np.multiply, (x, alpha, scratch)), (np.fmax, (x, scratch, output))],
+            scratch,
         )
     zero = np.array(0, np.float32)
-    scratch = node.temporaries[0].data.reshape(output.shape)
-    if _finite(node):
+    if _is_finite(node):
         infinity, minus_infinity = np.array(np.inf, np.float32), np.array(-np.inf, np.float32)
 
-        def calls(x: Array, alpha: Array, scratch: Array, output: Array) -> list[Call]:
+        def calls(x: Array, alpha: Array, output: Array, scratch: Array) -> list[Call]:
             # The parts above and below zero: five times as fast as copying where a mask says so.
             return [
                 (clip, (x, minus_infinity, zero, scratch)),
@@ -103,8 +109,8 @@ def _bind_float(context: Context, node: Node) -> Thunk:
                 (np.add, (output, scratch, output)),
             ]
 
-        return run_blocks(context, (x, alpha, scratch, output), 4, calls)
-    keep = scratch
+        return run_blocks(context, arrays, 4, calls, scratch)
+    keep = scratch.reshape(output.shape)
 
     def run_any() -> None:
         np.greater_equal(x, zero, keep)
