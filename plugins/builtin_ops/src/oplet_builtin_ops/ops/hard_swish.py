@@ -12,16 +12,21 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
-from oplet_builtin_ops.shaping.shapes import Thunk
+from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 Int64s = NDArray[np.int64]
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
+_PASSES = 4
 
 
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_unary(context, node, *_TYPES)
+    offer_in_place(node)
     if source.type == TensorType.FLOAT32:
+        context.add_temporary(node, scratch_shape(context, (source.shape, output.shape), _PASSES))
         return
     fine_scale = np.float32(1 / 128) * np.float32(source.scale)
     output_factor, output_exponent = _factor16(fine_scale, np.float32(output.scale))
@@ -83,20 +88,21 @@ def _wrap16(values: Int64s) -> Int64s:
 def bind(context: Context, node: Node) -> Thunk:
     if node.inputs[0].type != TensorType.FLOAT32:
         return bind_lookup(node)
-    return _bind_float(node.inputs[0], node.outputs[0])
+    return _bind_float(context, node.inputs[0], node.outputs[0], node.temporaries[0].data)
 
 
-def _bind_float(source: Tensor, output: Tensor) -> Thunk:
-    x, y = source.data, output.data
+def _bind_float(context: Context, source: Tensor, output: Tensor, scratch: Array) -> Thunk:
     zero, three, six, sixth = (np.array(value, np.float32) for value in (0, 3, 6, 1 / 6))
 
-    def run() -> None:
-        np.add(x, three, y)
-        clip(y, zero, six, y)
-        np.multiply(y, sixth, y)
-        np.multiply(y, x, y)
+    def calls(x: Array, y: Array, gate: Array) -> list[Call]:
+        return [
+            (np.add, (x, three, gate)),
+            (clip, (gate, zero, six, gate)),
+            (np.multiply, (gate, sixth, gate)),
+            (np.multiply, (gate, x, y)),
+        ]
 
-    return run
+    return run_blocks(context, (source.data, output.data), _PASSES, calls, scratch)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -8,14 +8,19 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, TensorType
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
-from oplet_builtin_ops.shaping.shapes import Thunk
+from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
+from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_PASSES = 2
 
 
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_unary(context, node, *_TYPES)
+    offer_in_place(node)
     if source.type == TensorType.FLOAT32:
+        context.add_temporary(node, scratch_shape(context, (source.shape, output.shape), _PASSES))
         return
     ratio = scale_ratio(source, output)
     slope = scale_ratio(source, output, node.options(LeakyReluOptions).alpha)
@@ -30,7 +35,6 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    source, output = node.inputs[0].data, node.outputs[0].data
     if node.inputs[0].type != TensorType.FLOAT32:
         return bind_lookup(node)
     alpha = np.array(node.options(LeakyReluOptions).alpha, np.float32)
@@ -38,11 +42,10 @@ def bind(context: Context, node: Node) -> Thunk:
     # NaN keep an infinite x where alpha is 0.
     choose = np.fmax if alpha <= 1 else np.fmin
 
-    def run() -> None:
-        np.multiply(source, alpha, output)
-        choose(source, output, output)
+    def calls(x: Array, y: Array, scaled_down: Array) -> list[Call]:
+        return [(np.multiply, (x, alpha, scaled_down)), (choose, (x, scaled_down, y))]
 
-    return run
+    return run_blocks(context, (node.inputs[0].data, node.outputs[0].data), _PASSES, calls, node.temporaries[0].data)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
