@@ -10,8 +10,7 @@ from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 def run(requantizer: Requantizer, accumulators: np.ndarray, dtype: type) -> np.ndarray:
     output = np.empty(accumulators.shape, dtype)
     accumulators = accumulators.copy()
-    scratch, spare = np.empty(output.size), np.empty(output.size)
-    for function, arguments in requantizer.calls(accumulators, output, scratch, spare):
+    for function, arguments in requantizer.calls(accumulators, output, np.empty(output.size)):
         function(*arguments)
     return output
 
@@ -77,3 +76,9 @@ def test_large_accumulators_with_tiny_scales_take_the_integer_way(scale: float) 
     accumulators = np.arange(-(2**30), 2**30, 2**20 - 7)[:, None].astype(np.float64)
     assert not r.fits(np.dtype(np.int8))
     np.testing.assert_array_equal(run(r, accumulators, np.int8), by_definition(r, accumulators))
+
+
+def test_a_product_just_below_a_half_is_not_rounded_up() -> None:
+    r = Requantizer(np.array([np.nextafter(0.5, 0), 0.5]), np.zeros(2, np.int64), 100, 7, -128, 127, Rounding.FLOAT)
+    accumulators = np.array([[1, 1], [-1, -1], [2, 2]], np.float32)
+    np.testing.assert_array_equal(run(r, accumulators, np.int8), [[7, 8], [7, 6], [8, 8]])

@@ -68,14 +68,13 @@ class Requantizer:
     _fitting: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def calls(self, accumulators: Array, output: Array, scratch: Array, spare: Array) -> list[Call]:
+    def calls(self, accumulators: Array, output: Array, scratch: Array) -> list[Call]:
         """The numpy calls that turn one block of accumulators into outputs; they may overwrite the accumulators.
 
         Args:
             accumulators: floats with integer values, (rows, channels), contiguous.
             output: the same shape, of the quantized type, contiguous.
             scratch: float64, at least as many values.
-            spare: another such.
         """
         if not output.size:
             return []
@@ -84,29 +83,29 @@ class Requantizer:
         rows, channels = output.shape
         joined = repeats(rows, channels)
         shape = (rows // joined, channels * joined)
-        acc, u, spare = (array.reshape(-1)[: output.size].reshape(shape) for array in (accumulators, scratch, spare))
+        acc, scratch = (array.reshape(-1)[: output.size].reshape(shape) for array in (accumulators, scratch))
+        # What is scaled, and memory that is free while it is: float64 accumulators are scaled where they are.
+        u, spare = (acc, scratch) if acc.dtype == np.float64 else (scratch, acc)
         unsigned = output.view(f"u{output.dtype.itemsize}").reshape(shape)
         # Float32 passes take half the time of float64 ones; accumulators that may be too large for it are float64 anyway.
         total = acc if acc.dtype == np.float32 and self.limit <= 2.0**24 else u
         add_offset: Call = (np.add, (total, self._repeated("offset", joined, total.dtype), total))
-        convert_to_u: Call = (np.copyto, (u, acc))
+        convert_to_u: list[Call] = [] if u is acc else [(np.copyto, (u, acc))]
         scale: Call = (np.multiply, (u, self._repeated("factor", joined), u))
         if self._is_one_sided and self._is_small:
             # Small products are exact, and so is the offset's, to which the rest is added in advance.
-            program: list[Call] = [convert_to_u, scale, (np.add, (u, self._repeated("scaled offset", joined), u))]
+            program = [*convert_to_u, scale, (np.add, (u, self._repeated("scaled offset", joined), u))]
         else:
             # Large accumulators may cancel against large offsets before they are scaled, but not after.
-            program = [add_offset, convert_to_u] if total is acc else [convert_to_u, add_offset]
+            program = [add_offset, *convert_to_u] if total is acc else [*convert_to_u, add_offset]
             program.append(scale)
             if self._is_one_sided:
                 program.append((np.add, (u, self._repeated("threshold", joined), u)))
             elif self.rounding is Rounding.FLOAT:
-                program += _away_from_zero(u, spare)
+                program += _move_from_zero(total, u, spare, spare.dtype.type(0.5))
             elif self._has_nudges:
-                program += self._nudge_calls(total, u, spare, joined)
-        if self._is_one_sided:
-            return program + self._store_above_zero(u, unsigned)
-        return program + self._store(u, unsigned, output.dtype)
+                program += _move_from_zero(total, u, spare, self._repeated("nudge", joined, spare.dtype))
+        return program + self._store(u, spare, unsigned, output.dtype)
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
         """Whether float64 gives exactly what fixed point gives, for outputs of an integer type."""
@@ -116,7 +115,9 @@ class Requantizer:
 
     def _compute_fits(self, dtype: np.dtype[Any]) -> bool:
         if self.rounding is Rounding.FLOAT:
-            return self.limit < 2.0**53
+            # A number just below a half must not be carried over it.
+            steps = np.rint(0.5 / self.factors)
+            return self.limit < 2.0**53 and not (steps * self.factors == math.nextafter(0.5, 0)).any()
         multipliers, shifts = self.multipliers
         if not len(shifts) or (multipliers < 0).any():
             return False
@@ -191,45 +192,40 @@ class Requantizer:
             self._tiled[key] = repeated(values.astype(dtype), joined)
         return self._tiled[key]
 
-    def _nudge_calls(self, total: Array, u: Array, spare: Array, joined: int) -> list[Call]:
-        """Move each number away from zero by its channel's nudge; `total` tells its sign, and is not needed after it."""
-        if total is u:
-            return [
-                (np.multiply, (u, np.float64(2.0**70), spare)),
-                (clip, (spare, np.float64(-1), np.float64(1), spare)),
-                (np.multiply, (spare, self._repeated("nudge", joined), spare)),
-                (np.add, (u, spare, u)),
-            ]
-        return [
-            (clip, (total, np.float32(-1), np.float32(1), total)),
-            (np.multiply, (total, self._repeated("nudge", joined, total.dtype), total)),
-            (np.copyto, (spare, total)),
-            (np.add, (u, spare, u)),
-        ]
-
-    def _store_above_zero(self, u: Array, unsigned: Array) -> list[Call]:
-        """Clamp at or above zero, where converting cuts off the fraction, and add the zero point to the integers."""
-        low, high = np.float64(self.low - self.zero_point), np.float64(max(self.high, self.low) - self.zero_point)
-        program: list[Call] = [(clip, (u, low, high, u)), (convert, (unsigned, u))]
-        if self.zero_point:
-            step = np.array(self.zero_point % (1 << (8 * unsigned.itemsize)), unsigned.dtype)
+    def _store(self, u: Array, spare: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
+        """Cut off fractions, clamp, and store with the zero point."""
+        program: list[Call] = []
+        integers, high = self._integers(dtype), self.high
+        base = self.zero_point
+        if self._is_one_sided:
+            high = max(high, self.low)
+        elif integers is None or self.rounding is not Rounding.FLOAT:
+            # Of numbers that are counted from the type's lowest, what is cut off makes a difference only where they are clamped.
+            base = 0 if dtype.kind == "u" else -(1 << (8 * dtype.itemsize - 1))
+            whole = np.float64(self.zero_point - base)
+            if self.rounding is Rounding.FLOAT:
+                program += [(np.trunc, (u, u)), (np.add, (u, whole, u))]
+            elif self._is_fine(dtype):
+                program.append((np.add, (u, whole + 0.5, u)))
+            else:
+                program += [(np.add, (u, np.float64(0.5), u)), (np.floor, (u, u)), (np.add, (u, whole, u))]
+        if integers is not None:
+            # They take less time to clamp, and to store.
+            program.append((convert, (_leading(spare, integers), u)))
+            u = _leading(spare, integers)
+        kind = u.dtype.type
+        program += [(clip, (u, kind(self.low - base), kind(high - base), u)), (convert, (unsigned, u))]
+        if base:
+            step = np.array(base % (1 << (8 * dtype.itemsize)), unsigned.dtype)
             program.append((np.add, (unsigned, step, unsigned)))
         return program
 
-    def _store(self, u: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
-        """Add the zero point so that all is positive, clamp, and convert."""
-        lowest = 0 if dtype.kind == "u" else -(1 << (8 * dtype.itemsize - 1))
-        whole = self.zero_point - lowest
-        if self.rounding is Rounding.FLOAT:
-            program: list[Call] = [(np.add, (u, np.float64(whole), u))]
-        elif self._is_fine(dtype):
-            program = [(np.add, (u, np.float64(0.5 + whole), u))]
-        else:
-            program = [(np.add, (u, np.float64(0.5), u)), (np.floor, (u, u)), (np.add, (u, np.float64(whole), u))]
-        program += [(clip, (u, np.float64(self.low - lowest), np.float64(self.high - lowest), u)), (convert, (unsigned, u))]
-        if lowest:
-            program.append((np.bitwise_xor, (unsigned, unsigned.dtype.type(-lowest), unsigned)))
-        return program
+    def _integers(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+        """The integers that surely hold what is to be clamped, None if it may be too large."""
+        largest = self.limit * float(self.factors.max()) + 2.0 ** (8 * dtype.itemsize + 1)
+        if dtype.itemsize == 1 and largest < 2.0**15:
+            return np.dtype(np.int16)
+        return np.dtype(np.int32) if largest < 2.0**31 else None
 
     def _exactly(self, accumulators: Array, output: Array) -> None:
         multipliers, shifts = quantize_multipliers(self.scales)
@@ -245,12 +241,22 @@ class Requantizer:
         np.copyto(output, np.clip(scaled + self.zero_point, self.low, self.high), casting="unsafe")
 
 
-def _away_from_zero(u: Array, spare: Array) -> list[Call]:
-    """Round halves away from zero; with the float below 0.5 a number just below a half is not carried over it."""
-    half = np.float64(math.nextafter(0.5, 0))
-    return [
-        (np.multiply, (u, np.float64(2.0**70), spare)),
-        (clip, (spare, -half, half, spare)),
-        (np.add, (u, spare, u)),
-        (np.trunc, (u, u)),
-    ]
+def _move_from_zero(total: Array, u: Array, spare: Array, steps: Any) -> list[Call]:
+    """Move each number away from zero, by a step of at most a half; one that is close to zero may stay closer.
+
+    Args:
+        total: of the same signs; integers, in the memory of `spare`, unless it is `u` itself.
+        u: the numbers.
+        spare: of float32 or float64.
+        steps: of that type.
+    """
+    one = spare.dtype.type(1)
+    program: list[Call] = []
+    if total is u:
+        program = [(np.copyto, (spare, u)), (np.multiply, (spare, spare.dtype.type(2.0**60), spare))]
+    return [*program, (clip, (spare, -one, one, spare)), (np.multiply, (spare, steps, spare)), (np.add, (u, spare, u))]
+
+
+def _leading(values: Array, dtype: np.dtype[Any]) -> Array:
+    """As many smaller values, in the same memory."""
+    return values.reshape(-1).view(dtype)[: values.size].reshape(values.shape)

@@ -149,7 +149,7 @@ class QuantizedLayer:
         centred: whether the kernel takes the zero point out of the activations before it multiplies.
         as_int8: whether the memory of the weights is read as int8 values whatever their type, as LiteRT's convolutions do.
         bound: on the sums of products.
-        scratch: float64 scratch of the requantizer, twice.
+        scratch: float64 scratch of the requantizer.
     """
 
     node: Node
@@ -165,7 +165,7 @@ class QuantizedLayer:
     centred: bool = False
     as_int8: bool = False
     bound: float = field(init=False)
-    scratch: tuple[Tensor, Tensor] = field(init=False)
+    scratch: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         depth = self.weights.size // max(1, self.weights.shape[self.axis])
@@ -194,8 +194,7 @@ class QuantizedLayer:
 
     def add_scratch(self, context: Context, size: int, lanes: int = 1) -> None:
         """Ask for the requantizer's scratch, for blocks of at most `size` values in each of the lanes."""
-        first, second = (context.add_temporary(self.node, (lanes, size), TensorType.FLOAT64) for _ in range(2))
-        self.scratch = first, second
+        self.scratch = context.add_temporary(self.node, (lanes, size), TensorType.FLOAT64)
 
     def requantizer(self) -> Requantizer:
         """What turns accumulators into outputs; unless they are centred, it takes the input's zero point out of them."""
@@ -210,8 +209,7 @@ class QuantizedLayer:
 
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
         """The calls that turn one block of accumulators into outputs."""
-        scratch, spare = self.scratch
-        return requantizer.calls(block, target, scratch.data[lane], spare.data[lane])
+        return requantizer.calls(block, target, self.scratch.data[lane])
 
     def thunk(self, calls: Callable[[], list[Call]]) -> Thunk:
         """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""

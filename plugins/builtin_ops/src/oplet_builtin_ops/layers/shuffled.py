@@ -41,7 +41,7 @@ class ShuffledLayer:
         context.resize_tensor(workspace, (count, depth))
         self.matrix = context.add_temporary(node, (count, depth), TensorType.FLOAT64)
         self.products = context.add_temporary(node, (count, units), TensorType.FLOAT64)
-        self.scratch = [context.add_temporary(node, (count * units,), TensorType.FLOAT64) for _ in range(2)]
+        self.scratch = context.add_temporary(node, (count * units,), TensorType.FLOAT64)
 
     def _calls(self) -> list[Call]:
         source, weights = self.node.inputs[:2]
@@ -59,7 +59,7 @@ class ShuffledLayer:
             (np.bitwise_xor, (source.data.reshape(matrix.shape), np.uint8(0x80), workspace.data)),
             (np.copyto, (matrix, workspace.data.view(np.int8))),
             (np.matmul, (matrix, rows.T, products)),
-            *requantizer.calls(products, output.data.reshape(products.shape), *(s.data for s in self.scratch)),
+            *requantizer.calls(products, output.data.reshape(products.shape), self.scratch.data),
         ]
 
     def thunk(self) -> Thunk:

@@ -63,8 +63,7 @@ def prepare(context: Context, node: Node) -> None:
         if not tensor.is_constant:
             context.add_temporary(node, tensor.shape, compute)
     context.add_temporary(node, output.shape, compute)
-    for _ in ("scratch", "spare"):
-        context.add_temporary(node, (max(_BLOCK, product.columns),), TensorType.FLOAT64)
+    context.add_temporary(node, (max(_BLOCK, product.columns),), TensorType.FLOAT64)
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -114,7 +113,7 @@ def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) 
 def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     left, right = node.inputs
     output = node.outputs[0]
-    *operands, sums, scratch, spare = node.temporaries
+    *operands, sums, scratch = node.temporaries
     dtype = sums.dtype
     first, program = _operand(node, 0, None if left.is_constant else operands.pop(0), dtype)
     second, calls = _operand(node, 1, None if right.is_constant else operands.pop(0), dtype)
@@ -135,7 +134,7 @@ def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     step = max(1, _BLOCK // max(columns, 1))
     for start in range(0, len(rows), step):
         block, target = rows[start : start + step], results[start : start + step]
-        program += requantizer.calls(block, target, scratch.data, spare.data)
+        program += requantizer.calls(block, target, scratch.data)
     return run_calls(program)
 
 

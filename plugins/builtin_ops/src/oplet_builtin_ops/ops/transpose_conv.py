@@ -36,8 +36,7 @@ class _Scratch(NamedTuple):
     stamps: Any
     sums: Any
     block: Any
-    first: Any
-    second: Any
+    scaled: Any
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -131,7 +130,6 @@ def _scratch_sizes(node: Node, scatter: Scatter, layer: QuantizedLayer | HybridL
         (scatter.windows.padded_shape, compute) if not in_place or scatter.windows.is_padded else None,
         None if in_place else ((scatter.finished,), compute),
         ((scatter.finished,), TensorType.FLOAT64) if quantized else None,
-        ((scatter.finished,), TensorType.FLOAT64) if quantized else None,
     )
 
 
@@ -186,7 +184,7 @@ def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scat
         requantizer = layer.requantizer()
 
         def requantize(strip: Strip, block: Array) -> list[Call]:
-            return requantizer.calls(block, target[strip.start : strip.stop], scratch.first, scratch.second)
+            return requantizer.calls(block, target[strip.start : strip.stop], scratch.scaled)
 
         return scatter.calls(source.data, source.zero_point, matrix, *places, requantize)
 
