@@ -124,6 +124,8 @@ def test_threads_change_nothing(agree: Callable[..., None], layer: tuple[bytes, 
     with pytest.MonkeyPatch.context() as patch:
         for module in (products, depthwise, hybrid):
             patch.setattr(module, "_WORTH", 1)  # else such small layers run on one thread
+        for name in ("_WORTH_BYTES", "_WORTH_COPYING"):
+            patch.setattr(products, name, 1)
         agree(*layer, threads=3)
 
 

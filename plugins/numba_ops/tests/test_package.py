@@ -17,7 +17,6 @@ from oplet.testing import Spec, one_op_model
 from oplet_numba_ops import VERSIONS
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.overriding import override
-from oplet_numba_ops.threads import parts
 
 OPTIONS = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1)
 
@@ -74,15 +73,6 @@ def test_a_node_that_is_not_served_keeps_the_memory_that_the_numpy_kernel_asked_
         model = one_op_model("Own", [Spec("float32", (3,))], [Spec("float32", (3,))])
         Interpreter(model_content=model, op_resolver=resolver).allocate_tensors()
         assert set(asked) == ({("builtin", 1)} if wanted else set())
-
-
-def test_parts_cover_all_rows_once() -> None:
-    for count in (0, 1, 7, 64, 100):
-        for threads in (1, 2, 5):
-            for multiple in (1, 6):
-                ranges = parts(count, threads, multiple)
-                assert len(ranges) <= threads
-                assert [row for first, last in ranges for row in range(first, last)] == list(range(count))
 
 
 def _twice(values, results):  # type: ignore[no-untyped-def]

@@ -9,17 +9,18 @@ import numpy as np
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.finishing import Finishing
-from oplet_numba_ops.memory import Array, aligned, calls, padded_rows, readable
+from oplet_numba_ops.memory import Array, aligned, padded_rows
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.processor import windows_together
+from oplet_numba_ops.shares import grid
 from oplet_numba_ops.taps import edges, taps_kernel
-from oplet_numba_ops.threads import parts, together
+from oplet_numba_ops.team import Step, ready, thunk
 from oplet_numba_ops.vectors import LANES
 
 __all__ = ["plan_depthwise"]
 
-#: Multiply-adds that are worth another thread.
-_WORTH = 500_000
+#: Multiply-adds that are worth a part of their own.
+_WORTH = 60_000
 #: Windows at a row's ends that may get code of their own.
 _EDGES = 6
 
@@ -63,11 +64,15 @@ def plan_depthwise(
         pixels,
         finish.bits,
         finish.rounding,
-    ).compiled()
+    )
+    ready(kernel)
     slots = 0 if direct else h.span
     count = windows.batch * h.out
     work = windows.count * columns * h.filter * w.filter
-    ranges = parts(count, min(context.num_threads, max(1, work // _WORTH)))
+    # Rows in a ring are copied there by each part that needs them, so that channels are cut where there are few rows only.
+    vectors = row // LANES if direct else 1
+    ranges = grid(count, 1, vectors, work // _WORTH, context.num_threads, count < 4 * context.num_threads <= vectors)
+    whole = row // LANES // vectors
     rings = [context.add_temporary(node, (slots + 1, width * row), TensorType.FLOAT32) for _ in ranges]
 
     def arrange() -> Array:
@@ -78,16 +83,17 @@ def plan_depthwise(
     weights = node.cached("taps", arrange)
 
     def bind() -> Thunk:
-        values, result = readable(source.data), output.data
+        values, result = source.data, output.data
         maps = values.reshape(windows.batch * h.size, -1)
         arguments = [
             (
                 maps, ring.data, np.zeros(h.filter, np.int64), weights.ctypes.data, finish.table.ctypes.data, finish.channels,
-                columns, multiplier, result.ctypes.data, first, last, h.size, h.out, w.out, h.before, w.before,
-                h.stride, h.dilation, int(direct), pad, *finish.bounds,
+                columns, multiplier, result.ctypes.data, *rows, first * whole, last * whole,
+                h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation,
+                int(direct), pad, *finish.bounds,
             )
-            for ring, (first, last) in zip(rings, ranges)
+            for ring, (rows, (first, last)) in zip(rings, ranges)
         ]  # fmt: skip
-        return calls([together(kernel, arguments)], values, result, weights, finish.table)
+        return thunk([Step(kernel, arguments)], context.num_threads, values, result, weights, finish.table)
 
     return bind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numba
@@ -11,11 +10,13 @@ import numpy as np
 
 from oplet import Tensor
 from oplet_numba_ops.broadcasting import Repetition
-from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.kernels import Kernel, kernel
 from oplet_numba_ops.memory import Array, flat
 from oplet_numba_ops.overriding import Thunk
+from oplet_numba_ops.shares import WORTH_VALUES, cut_pair
+from oplet_numba_ops.team import Step, thunk
 
-__all__ = ["ADD", "MULTIPLY", "PRELU", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair"]
+__all__ = ["ADD", "MULTIPLY", "PRELU", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair", "float_pair_kernel"]
 
 ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU = range(5)
 _ZERO = np.float32(0)
@@ -103,16 +104,25 @@ def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low
             _row(op, x[at], scratch, out[at], low, high)
 
 
-def bind_float_pair(op: int, x: Tensor, y: Array, output: Tensor, how: Repetition, low: float, high: float) -> Thunk:
+def float_pair_kernel(how: Repetition) -> Kernel:
+    """The kernel for operands of which one repeats so."""
+    return _same_per_row if how.per_row else _same_per_column
+
+
+def bind_float_pair(
+    op: int, x: Tensor, y: Array, output: Tensor, how: Repetition, low: float, high: float, threads: int
+) -> Thunk:
     """The thunk of `op`.
 
     Args:
         x: of the output's shape.
         y: repeats as `how` says.
     """
-    compiled = (_same_per_row if how.per_row else _same_per_column).compiled()
-    copies = 0 if how.per_row or how.rows == 1 or how.columns >= _LONG else min(how.rows, -(-_LONG // how.columns))
-    scratch = np.empty(copies * how.columns, np.float32)
-    arrays = flat(x.data), flat(y), output.data.reshape(-1), scratch
-    sizes = how.blocks, how.rows, how.columns, how.advance
-    return partial(compiled, op, *arrays, *sizes, np.float32(low), np.float32(high))
+    large, small, result = flat(x.data), flat(y), flat(output.data)
+    parts = []
+    for part, whole, some in cut_pair(how, threads, WORTH_VALUES):
+        copies = 0 if part.per_row or part.rows == 1 or part.columns >= _LONG else min(part.rows, -(-_LONG // part.columns))
+        scratch = np.empty(copies * part.columns, np.float32)
+        arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch
+        parts.append((op, *arrays, part.blocks, part.rows, part.columns, part.advance, low, high))
+    return thunk([Step(float_pair_kernel(how), parts)], threads)

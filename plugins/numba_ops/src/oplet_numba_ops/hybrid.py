@@ -7,17 +7,18 @@ import numpy as np
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.program import run_calls
 from oplet_numba_ops.kernels import kernel
-from oplet_numba_ops.memory import calls, readable
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.threads import parts, together
+from oplet_numba_ops.shares import cut
+from oplet_numba_ops.team import Step, ready, thunk
 
 __all__ = ["plan_hybrid_rows"]
 
 #: With more rows a matrix product gains more than reading bytes does.
 _FEW = 4
-#: Weights that are worth another thread.
-_WORTH = 1_000_000
+#: Weights that are worth a part of their own.
+_WORTH = 100_000
 
 
 @kernel(
@@ -47,21 +48,22 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind |
     units, depth = weights.shape
     if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:
         return None
-    compiled = _rows_kernel.compiled()
+    ready(_rows_kernel)
     layer.add_scratch(context)
     scales = np.ones((units, 1), np.float32)
     if layer.block_size and weights.quantization is not None:
         scales = np.ascontiguousarray(weights.quantization.scales.reshape(units, -1), np.float32)
     bias = np.zeros(units, np.float32) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.float32)
     bounds = float_activation_range(layer.activation)
-    ranges = parts(units, min(context.num_threads, max(1, weights.size * layer.batches // _WORTH)))
+    ranges = cut(units, weights.size * layer.batches // _WORTH, context.num_threads)
 
     def bind() -> Thunk:
         factors = np.empty((layer.batches, units), np.float32)
         values = layer.quantized.data.reshape(layer.batches, depth)
-        rows = readable(np.ascontiguousarray(weights.data).view(np.int8).reshape(units, depth))
+        rows = np.ascontiguousarray(weights.data).view(np.int8).reshape(units, depth)
         target = output.data.reshape(layer.batches, units)
         arguments = [(values, rows, scales, factors, bias, target, first, last, *bounds) for first, last in ranges]
-        return calls([*layer.quantize(factors), together(compiled, arguments)])
+        products = thunk([Step(_rows_kernel, arguments)], context.num_threads)
+        return run_calls([*layer.quantize(factors), (products, ())])
 
     return bind

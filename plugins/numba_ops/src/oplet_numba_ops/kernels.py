@@ -1,5 +1,8 @@
 """Compiling: a kernel is written as a function of Python, gets its one signature, and becomes machine code when it is first needed.
 
+There are two ways to call the machine code: as a function of Python (`Kernel.compiled`), and by address, with all arguments in
+words of memory (`Kernel.entry`), which is how the threads of `team` call it.
+
 Machine code is cached on disk. Numba keeps it beside the module, or in the user's cache folder where that cannot be written, or
 in the folder that NUMBA_CACHE_DIR names; where none of them can be written it is compiled anew in each process.
 """
@@ -9,12 +12,17 @@ from __future__ import annotations
 import functools
 import logging
 import threading
+import types
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CompileError", "Kernel", "kernel"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CompileError", "Entry", "Kernel", "kernel"]
 
 logger = logging.getLogger("oplet.plugins")
 
@@ -51,43 +59,124 @@ class Kernel:
         self.signature = signature
         self.fastmath = fastmath
         self._compiled: Callable[..., Any] | None = None
+        self._entry: Entry | None = None
         self._error = ""
 
     def compiled(self) -> Callable[..., Any]:
-        """The machine code, from the cache if it is there; it gives up the interpreter's lock while it runs.
+        """The machine code as a function, from the cache if it is there; it gives up the interpreter's lock while it runs.
 
         Raises:
             CompileError: numba or LLVM refuses it; a warning says so, once.
         """
         if self._compiled is None:
             with _LOCK:
-                if self._error:
-                    raise CompileError(self._error)
                 if self._compiled is None:
-                    try:
-                        self._compiled = self._compile()
-                    except Exception as error:  # of numba's many kinds, depending on its version
-                        name = self.function.__name__.strip("_")
-                        self._error = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-                        logger.warning("Numba cannot compile '%s', numpy serves in its place: %s", name, self._error)
-                        raise CompileError(self._error) from error
+                    self._compiled = self._guarded(self._compile)
         return self._compiled
+
+    def entry(self) -> Entry:
+        """The machine code by its address.
+
+        Raises:
+            CompileError: as `compiled` does.
+        """
+        if self._entry is None:
+            with _LOCK:
+                if self._entry is None:
+                    self._entry = self._guarded(self._compile_entry)
+        return self._entry
+
+    def _guarded(self, compile: Callable[[], Any]) -> Any:
+        if self._error:
+            raise CompileError(self._error)
+        try:
+            return compile()
+        except Exception as error:  # of numba's many kinds, depending on its version
+            name = self.function.__name__.strip("_")
+            self._error = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            logger.warning("Numba cannot compile '%s', numpy serves in its place: %s", name, self._error)
+            raise CompileError(self._error) from error
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
 
     def _compile(self) -> Callable[..., Any]:
         import llvmlite.binding as llvm
         import numba
 
         llvm.initialize_native_asmparser()  # for `dot_bytes`
-        options: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
         self.function.__qualname__ = f"{self.function.__name__}_{_sources()}"  # part of the names of the cache's files
         try:
-            compiled = numba.njit(cache=True, **options)(self.function)
+            compiled = numba.njit(cache=True, nogil=True, **self._options)(self.function)
         except RuntimeError:  # "no locator available": there is no folder to cache in
-            compiled = numba.njit(**options)(self.function)
+            compiled = numba.njit(nogil=True, **self._options)(self.function)
         compiled.compile(self.signature)
         compiled.disable_compile()  # other types are a mistake of the caller's, not a wish for another specialisation
         result: Callable[..., Any] = compiled
         return result
+
+    def _compile_entry(self) -> Entry:
+        import llvmlite.binding as llvm
+        import numba
+        from numba.core.sigutils import normalize_signature
+
+        from oplet_numba_ops.arguments import unpacker
+
+        llvm.initialize_native_asmparser()
+        kinds, _ = normalize_signature(self.signature)
+        names = {"kernel": numba.njit(**self._options)(self.function), "unpack": unpacker(tuple(kinds)), "__name__": __name__}
+        function = types.FunctionType(_enter.__code__, names)
+        # All entries have the same code, so that the cache's files are told apart by their names alone.
+        constants = [cell.cell_contents for cell in self.function.__closure__ or ()]
+        digest = zlib.crc32(f"{self.function.__module__} {self.signature} {self.fastmath} {constants}".encode())
+        function.__qualname__ = f"{self.function.__name__}_{_sources()}{digest:08x}"
+        try:
+            compiled = numba.cfunc("void(i8)", cache=True, **self._options)(function)
+        except RuntimeError:
+            compiled = numba.cfunc("void(i8)", **self._options)(function)
+        return Entry(compiled.address, tuple(kinds), compiled)
+
+
+def _enter(words):  # type: ignore[no-untyped-def]
+    kernel(*unpack(words))  # type: ignore[name-defined, call-arg]  # noqa: F821
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel for callers that are machine code themselves: void(address of words).
+
+    Attributes:
+        address: of its machine code.
+        kinds: numba's types of its arguments. An array takes a word for its address and one for each dimension, others take one
+            word each, floats as float64.
+        owner: keeps the machine code.
+    """
+
+    address: int
+    kinds: tuple[Any, ...]
+    owner: Any
+
+    def pack(self, arguments: Sequence[Any]) -> NDArray[np.int64]:
+        """The words of the arguments. Whoever calls keeps the arrays alive. Read-only ones are taken too.
+
+        Raises:
+            TypeError: an argument is not of the type that the kernel is for.
+        """
+        words: list[int] = []
+        if len(arguments) != len(self.kinds):
+            raise TypeError(f"The kernel takes {len(self.kinds)} arguments, not {len(arguments)}.")
+        for kind, argument in zip(self.kinds, arguments):
+            if hasattr(kind, "ndim"):
+                fits = isinstance(argument, np.ndarray) and argument.ndim == kind.ndim and argument.flags.c_contiguous
+                if not fits or argument.dtype.name != str(kind.dtype):
+                    raise TypeError(f"The kernel takes an {kind}, not {getattr(argument, 'dtype', type(argument))}.")
+                words += [argument.__array_interface__["data"][0], *argument.shape]
+            elif str(kind).startswith("float"):
+                words.append(int(np.float64(argument).view(np.int64)))
+            else:
+                words.append(int(argument))
+        return np.array(words, np.int64)
 
 
 def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Kernel]:

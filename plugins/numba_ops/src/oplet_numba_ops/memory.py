@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from oplet_numba_ops.overriding import Thunk
-
-__all__ = ["Array", "aligned", "calls", "flat", "padded_rows", "writable"]
+__all__ = ["Array", "aligned", "flat", "padded_rows", "writable"]
 
 Array = NDArray[Any]
 _LINE = 64
@@ -26,40 +24,9 @@ def aligned(shape: Sequence[int], dtype: DTypeLike) -> Array:
     return result
 
 
-class _Memory:
-    """Memory by its address, kept alive by the array that it belongs to."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
-
-
-def readable(array: Array) -> Array:
-    """The same array for a kernel that only reads it: to numba a read-only one, as constants are, is another type."""
-    return array if array.flags.writeable else np.asarray(_Memory(array))
-
-
 def padded_rows(count: int, multiple: int) -> int:
     """The next multiple."""
     return -(-count // multiple) * multiple
-
-
-def calls(program: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], *arrays: Any) -> Thunk:
-    """The thunk that makes the calls in order, and keeps alive the arrays whose addresses it gives away."""
-    if len(program) == 1:
-        ((only, operands),) = program
-
-        def run_one(_keep: Any = arrays) -> None:
-            only(*operands)
-
-        return run_one
-    steps = tuple(program)
-
-    def run(_keep: Any = arrays) -> None:
-        for function, arguments in steps:
-            function(*arguments)
-
-    return run
 
 
 def writable(array: Array) -> Array:
@@ -68,5 +35,5 @@ def writable(array: Array) -> Array:
 
 
 def flat(array: Array) -> Array:
-    """All elements in one row, which is writable."""
-    return writable(array.reshape(-1))
+    """All elements in one row."""
+    return array.reshape(-1)

@@ -9,43 +9,45 @@ from oplet_numba_ops.kernels import Kernel
 __all__ = ["pad_kernel"]
 
 
-def _pad(source, target, top, left, value, flip):  # type: ignore[no-untyped-def]
-    batch, rows, width = source.shape
-    for b in range(batch):
-        for y in range(target.shape[1]):
-            line = target[b, y]
-            if y < top or y >= top + rows:
-                line[:] = value
-            else:
-                line[:left] = value
-                values, inner = source[b, y - top], line[left : left + width]
-                for x in range(width):
-                    inner[x] = values[x] ^ flip
-                line[left + width :] = value
+def _pad(source, target, first, last, top, left, value, flip):  # type: ignore[no-untyped-def]
+    _, rows, width = source.shape
+    for number in range(first, last):
+        b, y = number // target.shape[1], number % target.shape[1]
+        line = target[b, y]
+        if y < top or y >= top + rows:
+            line[:] = value
+        else:
+            line[:left] = value
+            values, inner = source[b, y - top], line[left : left + width]
+            for x in range(width):
+                inner[x] = values[x] ^ flip
+            line[left + width :] = value
 
 
-def _convert(source, target, top, left, value):  # type: ignore[no-untyped-def]
-    batch, rows, width = source.shape
-    for b in range(batch):
-        for y in range(target.shape[1]):
-            line = target[b, y]
-            if y < top or y >= top + rows:
-                line[:] = value
-            else:
-                line[:left] = value
-                values, inner = source[b, y - top], line[left : left + width]
-                for x in range(width):
-                    inner[x] = values[x]
-                line[left + width :] = value
+def _convert(source, target, first, last, top, left, value):  # type: ignore[no-untyped-def]
+    _, rows, width = source.shape
+    for number in range(first, last):
+        b, y = number // target.shape[1], number % target.shape[1]
+        line = target[b, y]
+        if y < top or y >= top + rows:
+            line[:] = value
+        else:
+            line[:left] = value
+            values, inner = source[b, y - top], line[left : left + width]
+            for x in range(width):
+                inner[x] = values[x]
+            line[left + width :] = value
 
 
 @functools.cache
 def pad_kernel(source: str) -> Kernel:
     """The kernel for maps (batch, rows, values of a row); `top` rows and `left` values go before them.
 
+    It fills the rows `first` to `last` of all maps together.
+
     Args:
         source: numba's name of its numbers, which become float32; "" for bytes that stay what they are, each xor `flip`.
     """
     if not source:
-        return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, u1, u1)")
-    return Kernel(_convert, f"void({source}[:,:,::1], f4[:,:,::1], i8, i8, f4)")
+        return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, i8, i8, u1, u1)")
+    return Kernel(_convert, f"void({source}[:,:,::1], f4[:,:,::1], i8, i8, i8, i8, f4)")

@@ -12,9 +12,10 @@ from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.ops.mul import Scaling
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.fixed_point import scaling
-from oplet_numba_ops.float_pairs import bind_float_pair
+from oplet_numba_ops.float_pairs import bind_float_pair, float_pair_kernel
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.quantized_pairs import bind_quantized_product, bind_quantized_sum
+from oplet_numba_ops.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
+from oplet_numba_ops.team import ready
 
 __all__ = ["Operands", "operands", "pair_registration", "plan_product", "plan_sum"]
 
@@ -59,8 +60,9 @@ def pair_registration(
         plain = how.blocks == how.rows == 1
         if plain and np.isinf((low, high)).all():
             return None  # one pass of numpy's, which is as fast
+        ready(float_pair_kernel(how))
         chosen = exchanged_op if exchanged else op
-        return lambda: bind_float_pair(chosen, large, small.data, node.outputs[0], how, low, high)
+        return lambda: bind_float_pair(chosen, large, small.data, node.outputs[0], how, low, high, context.num_threads)
 
     return override(builtin, plan)
 
@@ -80,8 +82,9 @@ def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind | None
         ]
         if exchanged:
             parts.reverse()
+        ready(quantized_pair_kernel(how, node.outputs[0].type))
         constants = (*parts[0], *parts[1], *scaling(general.multiplier, general.shift), general.zero_point, *general.bounds)
-        return lambda: bind_quantized_sum(large, small.data, node.outputs[0], how, constants)
+        return lambda: bind_quantized_sum(large, small.data, node.outputs[0], how, constants, context.num_threads)
 
     return plan
 
@@ -94,6 +97,7 @@ def plan_product(context: Context, node: Node, found: Operands) -> Bind | None:
     wraps = isinstance(factors, Scaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
     if not isinstance(factors, Scaling) or large.type != output.type or wraps:
         return None
+    ready(quantized_pair_kernel(how, output.type))
     steps = scaling(factors.multiplier, factors.shift)
     constants = (large.zero_point, small.zero_point, *steps, output.zero_point, *factors.bounds)
-    return lambda: bind_quantized_product(large, small.data, output, how, constants)
+    return lambda: bind_quantized_product(large, small.data, output, how, constants, context.num_threads)

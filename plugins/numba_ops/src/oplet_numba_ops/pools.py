@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,10 @@ from oplet import Context, Node, Registration, TensorType
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, float_activation_range
 from oplet_builtin_ops.layers.windows import Axis
-from oplet_numba_ops.memory import writable
+from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
+from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.team import Step, ready, thunk
 from oplet_numba_ops.windows import AVERAGE_FLOATS, AVERAGE_INTEGERS, MAXIMUM
 
 __all__ = ["pool_registration"]
@@ -35,11 +36,14 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
             low, high = float_activation_range(activation)
         else:
             low, high = activation_range(activation, output.type, output.scale, output.zero_point)
-        compiled = _compiled(output.type, averages)
+        kernel = _kernel(output.type, averages)
+        ready(kernel)
         if averages and output.type != TensorType.FLOAT32:
             bounds = low, high
         else:
             bounds = output.dtype.type(low), output.dtype.type(high)
+        worth = output.size * rows.filter // WORTH_VALUES
+        ranges = cut(output.shape[0] * output.shape[1], worth, context.num_threads)
         geometry = [
             np.array(pair, np.int64)
             for pair in ((rows.filter, columns.filter), (rows.stride, columns.stride), (rows.before, columns.before))
@@ -48,8 +52,11 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
         def bind() -> Thunk:
             wide = np.dtype(np.int32) if averages and output.type != TensorType.FLOAT32 else output.dtype
             channels = source.shape[3]
-            scratch = [np.empty(size, wide) for size in (source.shape[2] * channels, channels)[: 1 + averages]]
-            return partial(compiled, writable(source.data), output.data, *scratch, *bounds, *geometry)
+            parts = []
+            for first, last in ranges:
+                scratch = [np.empty(size, wide) for size in (source.shape[2] * channels, channels)[: 1 + averages]]
+                parts.append((source.data, output.data, first, last, *scratch, *bounds, *geometry))
+            return thunk([Step(kernel, parts)], context.num_threads)
 
         return bind
 
@@ -61,7 +68,7 @@ def _filled(axis: Axis) -> bool:
     return axis.before < axis.filter and (axis.out - 1) * axis.stride - axis.before < axis.size
 
 
-def _compiled(type: TensorType, averages: bool) -> Any:
+def _kernel(type: TensorType, averages: bool) -> Kernel:
     if not averages:
-        return MAXIMUM.compiled()
-    return (AVERAGE_FLOATS if type == TensorType.FLOAT32 else AVERAGE_INTEGERS[type]).compiled()
+        return MAXIMUM
+    return AVERAGE_FLOATS if type == TensorType.FLOAT32 else AVERAGE_INTEGERS[type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-__all__ = ["has_byte_products", "tile_rows", "windows_together"]
+__all__ = ["has_byte_products", "pause_instruction", "tile_rows", "windows_together"]
 
 
 @functools.cache
@@ -30,3 +30,11 @@ def tile_rows() -> dict[int, int]:
 def windows_together() -> int:
     """How many windows of a depthwise convolution are summed together in registers."""
     return 4 if _features().get("avx512f") else 2
+
+
+def pause_instruction() -> str:
+    """What a loop that waits does each time, so that it takes little from others; "" where there is no such thing."""
+    import llvmlite.binding as llvm
+
+    machine = llvm.get_process_triple().partition("-")[0]
+    return {"x86_64": "pause", "i686": "pause", "aarch64": "isb", "arm64": "isb"}.get(machine, "")

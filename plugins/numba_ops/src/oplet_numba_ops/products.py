@@ -12,11 +12,12 @@ from oplet import Context, Node, Tensor, TensorType
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.finishing import Finishing, quantized_finishing
-from oplet_numba_ops.memory import Array, aligned, calls, readable
+from oplet_numba_ops.memory import Array, aligned
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.padding import pad_kernel
 from oplet_numba_ops.processor import has_byte_products, tile_rows
-from oplet_numba_ops.threads import parts, together
+from oplet_numba_ops.shares import cut, grid
+from oplet_numba_ops.team import Step, ready, thunk
 from oplet_numba_ops.tiles import product_kernel
 from oplet_numba_ops.vectors import LANES
 
@@ -24,8 +25,11 @@ __all__ = ["plan_quantized_tiles", "plan_tiles"]
 
 #: Bytes of the input whose windows are multiplied with all filters before the next are read: they stay in the cache.
 _BLOCK = 1 << 18
-#: Multiply-adds that are worth another thread.
-_WORTH = 2_000_000
+#: Multiply-adds that are worth a part of their own, of floats and of bytes.
+_WORTH = 250_000
+_WORTH_BYTES = 1_000_000
+#: Values whose copying is.
+_WORTH_COPYING = 16_000
 
 
 @dataclass(frozen=True)
@@ -106,27 +110,32 @@ def plan_tiles(
     layout = _layout(windows)
     vectors = _vectors(filters)
     tile = tile_rows()[vectors] if windows.count > 1 else 1
-    product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding).compiled()
+    product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding)
+    ready(product)
     compute = TensorType.UINT8 if integer else TensorType.FLOAT32
     flip = 0x80 if source.type == TensorType.INT8 else 0
     scratch: Tensor | None = None
     if windows.is_padded or source.type != compute:
         size = int(np.prod(windows.padded_shape))
         scratch = context.add_temporary(node, (size + 64,), compute)
-        fill = pad_kernel("" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}").compiled()
+        fill = pad_kernel("" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}")
+        ready(fill)
+        lines = windows.padded_shape[0] * windows.padded_shape[1]
+        strips = cut(lines, size // _WORTH_COPYING, context.num_threads)
     panels = node.cached(f"panels {vectors} {layout.runs} {integer}", lambda: _panels(rows(), layout, vectors, integer))
     item = 1 if integer else 4
     starts = np.ascontiguousarray(layout.starts, np.int64) * item
     offsets = np.ascontiguousarray(layout.offsets, np.int64) * item
-    steps = panels.shape[2]
+    length = panels.shape[2]
     depth = layout.runs * layout.length
     block = max(tile, _BLOCK // (item * depth) // tile * tile)
-    worth = max(1, windows.count * depth * filters // _WORTH)
-    ranges = parts(windows.count, min(context.num_threads, worth), tile)
+    worth = windows.count * depth * filters // (_WORTH_BYTES if integer else _WORTH)
+    # Where there are more weights than inputs, each thread had better read some of the weights than some of the inputs.
+    ranges = grid(windows.count, tile, len(panels), worth, context.num_threads, panels.size > windows.count * depth)
 
     def bind() -> Thunk:
-        values: Any = readable(source.data)
-        program: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        values: Any = source.data
+        steps = []
         if scratch is not None:
             batch, height, width, channels = windows.padded_shape
             target = scratch.data[: batch * height * width * channels].reshape(batch, height, width * channels)
@@ -134,19 +143,20 @@ def plan_tiles(
             maps = maps.reshape(batch, windows.height.size, windows.width.size * channels)
             where = windows.height.before, windows.width.before * channels
             flipped = (int(pad) & 0xFF) ^ flip
-            program.append((fill, (maps, target, *where, flipped, flip) if integer else (maps, target, *where, float(pad))))
+            rest = (*where, flipped, flip) if integer else (*where, float(pad))
+            steps.append(Step(fill, [(maps, target, *strip, *rest) for strip in strips]))
             values = target
         result = output.data
         arguments = [
             (
-                values.ctypes.data, starts.ctypes.data, offsets.ctypes.data, layout.runs, steps, panels.ctypes.data,
+                values.ctypes.data, starts.ctypes.data, offsets.ctypes.data, layout.runs, length, panels.ctypes.data,
                 finish.table.ctypes.data, finish.channels, filters, result.ctypes.data, filters * result.itemsize,
-                first, last, block, *finish.bounds,
+                *some, *of_panels, block, *finish.bounds,
             )
-            for first, last in ranges
+            for some, of_panels in ranges
         ]  # fmt: skip
-        program.append(together(product, arguments))
-        return calls(program, values, result, starts, offsets, panels, finish.table)
+        steps.append(Step(product, arguments))
+        return thunk(steps, context.num_threads, values, result, starts, offsets, panels, finish.table)
 
     return bind
 

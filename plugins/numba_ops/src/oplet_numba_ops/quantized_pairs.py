@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numba
@@ -15,8 +14,10 @@ from oplet_numba_ops.fixed_point import scaled
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.memory import Array, flat
 from oplet_numba_ops.overriding import Thunk
+from oplet_numba_ops.shares import WORTH_VALUES, cut_pair
+from oplet_numba_ops.team import Step, thunk
 
-__all__ = ["bind_quantized_product", "bind_quantized_sum"]
+__all__ = ["bind_quantized_product", "bind_quantized_sum", "quantized_pair_kernel"]
 
 _LONG = 512
 _inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False, nogil=True)
@@ -111,29 +112,37 @@ def _kernels(function: Callable[..., Any]) -> dict[TensorType, Kernel]:
 _PER_ROW, _PER_COLUMN = _kernels(_per_row), _kernels(_per_column)
 
 
-def _bind(product: bool, x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int]) -> Thunk:
-    compiled = (_PER_ROW if how.per_row else _PER_COLUMN)[output.type].compiled()
-    short = not how.per_row and how.rows > 1 and how.columns < _LONG
-    copies = min(how.rows, -(-_LONG // how.columns)) if short else 0
-    scratch = np.empty(copies * how.columns, output.dtype)
-    arrays = flat(x.data), flat(y), output.data.reshape(-1), scratch, np.array(constants, np.int64)
-    return partial(compiled, product, *arrays, how.blocks, how.rows, how.columns, how.advance)
+def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
+    """The kernel for operands of which one repeats so, and an output of this type."""
+    return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
 
 
-def bind_quantized_sum(x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int]) -> Thunk:
+def _bind(product: bool, x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int) -> Thunk:
+    large, small, result, numbers = flat(x.data), flat(y), flat(output.data), np.array(constants, np.int64)
+    parts = []
+    for part, whole, some in cut_pair(how, threads, WORTH_VALUES // 2):
+        short = not part.per_row and part.rows > 1 and part.columns < _LONG
+        copies = min(part.rows, -(-_LONG // part.columns)) if short else 0
+        scratch = np.empty(copies * part.columns, output.dtype)
+        arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch, numbers
+        parts.append((product, *arrays, part.blocks, part.rows, part.columns, part.advance))
+    return thunk([Step(quantized_pair_kernel(how, output.type), parts)], threads)
+
+
+def bind_quantized_sum(x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int) -> Thunk:
     """The thunk of ADD or SUB.
 
     Args:
         constants: for each operand its zero point, its `scaling` and 0, or -1 if it is to be subtracted; then those of a product
             from the third on.
     """
-    return _bind(False, x, y, output, how, constants)
+    return _bind(False, x, y, output, how, constants, threads)
 
 
-def bind_quantized_product(x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int]) -> Thunk:
+def bind_quantized_product(x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int) -> Thunk:
     """The thunk of MUL.
 
     Args:
         constants: the zero points of the operands, the `scaling` of their product, the output's zero point and its bounds.
     """
-    return _bind(True, x, y, output, how, constants)
+    return _bind(True, x, y, output, how, constants, threads)

@@ -1,4 +1,7 @@
-"""RESIZE_BILINEAR of 8-bit numbers: between two rows first, then between two columns of what that gave."""
+"""RESIZE_BILINEAR of 8-bit numbers: between two rows first, then between two columns of what that gave.
+
+A call does the rows `begin` to `end` of all outputs together.
+"""
 
 from __future__ import annotations
 
@@ -12,50 +15,50 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 _AXIS = "i8[::1], i8[::1]"
 
 
-@kernel(f"void(i1[:,:,:,::1], i1[:,:,:,::1], i4[::1], {_AXIS}, i4[::1], i4, {_AXIS}, i4[::1], i4, i4)")
-def RESIZE_INT8(x, out, row, top, bottom, down, one_down, left, right, across, one_across, bits):  # type: ignore[no-untyped-def]
+@kernel(f"void(i1[:,:,:,::1], i1[:,:,:,::1], i8, i8, i4[::1], {_AXIS}, i4[::1], i4, {_AXIS}, i4[::1], i4, i4)")
+def RESIZE_INT8(x, out, begin, end, row, top, bottom, down, one_down, left, right, across, one_across, bits):  # type: ignore[no-untyped-def]
     """By whole weights; the products of both axes' ones have `bits` bits. Halves are rounded away from zero."""
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
     half = np.int32((1 << bits) >> 1)
-    for n in range(batch):
-        for i in range(out.shape[1]):
-            upper, lower = rows[n, top[i]], rows[n, bottom[i]]
-            share = down[i]
-            rest = np.int32(one_down - share)
-            for k in range(row.size):
-                row[k] = upper[k] * rest + lower[k] * share
-            for j in range(out.shape[2]):
-                first, second = row[left[j] * channels :][:channels], row[right[j] * channels :][:channels]
-                share = across[j]
-                rest = np.int32(one_across - share)
-                target = out[n, i, j]
-                for c in range(channels):
-                    total = np.int32(first[c] * rest + second[c] * share)
-                    sign = total >> 31
-                    target[c] = ((((total ^ sign) - sign) + half >> bits) ^ sign) - sign
+    for number in range(begin, end):
+        n, i = number // out.shape[1], number % out.shape[1]
+        upper, lower = rows[n, top[i]], rows[n, bottom[i]]
+        share = down[i]
+        rest = np.int32(one_down - share)
+        for k in range(row.size):
+            row[k] = upper[k] * rest + lower[k] * share
+        for j in range(out.shape[2]):
+            first, second = row[left[j] * channels :][:channels], row[right[j] * channels :][:channels]
+            share = across[j]
+            rest = np.int32(one_across - share)
+            target = out[n, i, j]
+            for c in range(channels):
+                total = np.int32(first[c] * rest + second[c] * share)
+                sign = total >> 31
+                target[c] = ((((total ^ sign) - sign) + half >> bits) ^ sign) - sign
 
 
-@kernel(f"void(u1[:,:,:,::1], u1[:,:,:,::1], f4[::1], f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
-def RESIZE_UINT8(x, out, high, low, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
+@kernel(f"void(u1[:,:,:,::1], u1[:,:,:,::1], i8, i8, f4[::1], f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
+def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
     """In the order of the reference kernel's operations."""
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
-    for n in range(batch):
-        for i in range(out.shape[1]):
-            upper, lower = rows[n, top[i]], rows[n, bottom[i]]
-            share = down[i]
-            for k in range(high.size):
-                high[k] = np.float32(upper[k]) * (_ONE - share)
-                low[k] = np.float32(lower[k]) * share
-            for j in range(out.shape[2]):
-                a, b = high[left[j] * channels :][:channels], low[left[j] * channels :][:channels]
-                c, d = high[right[j] * channels :][:channels], low[right[j] * channels :][:channels]
-                share = across[j]
-                rest = _ONE - share
-                target = out[n, i, j]
-                for k in range(channels):
-                    total = a[k] * rest + b[k] * rest
-                    total = total + c[k] * share
-                    total = total + d[k] * share
-                    target[k] = np.int32(total + _HALF)
+    for number in range(begin, end):
+        n, i = number // out.shape[1], number % out.shape[1]
+        upper, lower = rows[n, top[i]], rows[n, bottom[i]]
+        share = down[i]
+        for k in range(high.size):
+            high[k] = np.float32(upper[k]) * (_ONE - share)
+            low[k] = np.float32(lower[k]) * share
+        for j in range(out.shape[2]):
+            a, b = high[left[j] * channels :][:channels], low[left[j] * channels :][:channels]
+            c, d = high[right[j] * channels :][:channels], low[right[j] * channels :][:channels]
+            share = across[j]
+            rest = _ONE - share
+            target = out[n, i, j]
+            for k in range(channels):
+                total = a[k] * rest + b[k] * rest
+                total = total + c[k] * share
+                total = total + d[k] * share
+                target[k] = np.int32(total + _HALF)

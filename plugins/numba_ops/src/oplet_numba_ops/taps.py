@@ -30,26 +30,26 @@ def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple
 
 def _outputs_code(
     context: Any, height: Any, width: Any, stride: Any, dilation: Any, left: Any, room: Any, pixels: Any, bits: Any, rounding: Any,
-    rows: Any, vectors: Any, weights: Any, table: Any, channels: Any, columns: Any, output: Any, count: Any,
+    rows: Any, vectors: Any, first: Any, last: Any, weights: Any, table: Any, channels: Any, columns: Any, output: Any, count: Any,
     low: Any, high: Any, zero: Any,
 ) -> Any:  # fmt: skip
-    """One row of `count` outputs from the `height` rows whose addresses are at `rows`.
+    """One row of `count` outputs, of the vectors `first` to `last` of channels, from the `height` rows whose addresses are at `rows`.
 
     `left` columns of padding go before them, and the last window sees `room` columns of them; taps beyond are left out.
     """
     literals = (height, width, stride, dilation, left, room, pixels, bits, rounding)
-    signature = types.void(*literals, *[types.int64] * 8, *[types.float64] * 3)
+    signature = types.void(*literals, *[types.int64] * 10, *[types.float64] * 3)
     taps_y, taps_x, step, spread, before, seen_last, together, n_bits, how = (literal.literal_value for literal in literals)
     first_edge, last_edge = edges(taps_x, step, spread, before, seen_last)
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
-        rows, vectors, weights, table, channels, columns, output, count, low, high, zero = arguments[9:]
+        rows, vectors, first, last, weights, table, channels, columns, output, count, low, high, zero = arguments[9:]
         finish = Finish(b, n_bits, how, table, channels, low, high, zero)
         lines = [b.load(address(b, rows, I64(8 * i), I64)) for i in range(taps_y)]
         pixel = b.mul(vectors, I64(LANES * 4))
         size = n_bits // 8
         out_pixel = b.mul(columns, I64(size))
-        with cgutils.for_range(b, vectors, intp=I64) as part:
+        with cgutils.for_range(b, last, start=first, intp=I64) as part:
             channel = b.mul(part.index, I64(LANES))
             at = b.mul(channel, I64(4))
             mask = mask_below(b, b.sub(columns, channel))
@@ -59,10 +59,10 @@ def _outputs_code(
             begin = finish.start(channel, False)
             target = b.add(output, b.mul(channel, I64(size)))
 
-            def some(first: Any, many: int, lowest: int, above: int) -> None:
-                """The outputs of windows from `first` on, of which those columns are there that `lowest <= column < above`."""
+            def some(number: Any, many: int, lowest: int, above: int) -> None:
+                """The outputs of windows from `number` on, of which those columns are there that `lowest <= column < above`."""
                 sums = [begin] * many
-                start = b.add(at, b.mul(b.sub(b.mul(first, I64(step)), I64(before)), pixel))
+                start = b.add(at, b.mul(b.sub(b.mul(number, I64(step)), I64(before)), pixel))
                 for i in range(taps_y):
                     loaded: dict[int, Any] = {}
                     for p in range(many):
@@ -74,7 +74,7 @@ def _outputs_code(
                                 loaded[column] = load(b, lines[i], b.add(start, b.mul(pixel, I64(column))), F32)
                             sums[p] = multiply_add(b, loaded[column], factors[i * taps_x + j], sums[p])
                 for p, total in enumerate(sums):
-                    where = b.mul(b.add(first, I64(p)), out_pixel)
+                    where = b.mul(b.add(number, I64(p)), out_pixel)
                     store(b, finish.outputs(total, channel), target, where, mask)
 
             everything = together * step + taps_x * spread
@@ -126,7 +126,7 @@ def taps_kernel(
     # fmt: off
     def depthwise(  # type: ignore[no-untyped-def]
         source, ring, lines, weights, table, channels, columns, multiplier, output, first, last,
-        rows, out_rows, out_columns, top, left, stride_h, dilation_h, direct, pad, low, high, zero,
+        first_vector, last_vector, rows, out_rows, out_columns, top, left, stride_h, dilation_h, direct, pad, low, high, zero,
     ):
         # fmt: on
         vectors = (columns + LANES - 1) // LANES
@@ -134,8 +134,18 @@ def taps_kernel(
         slots = ring.shape[0] - 1
         length = source.shape[1]
         depth = columns // multiplier
-        ring[:] = pad
         span = (height - 1) * dilation_h + 1
+        if direct:
+            outside = first % out_rows * stride_h < top or (last - 1) % out_rows * stride_h + span > top + rows
+            if outside or first // out_rows != (last - 1) // out_rows:
+                ring[:] = pad
+        elif pixel != columns:
+            ring[:] = pad  # in the channels that are not there too: what lies there might be slow to compute with
+        else:
+            inside = length // depth * pixel
+            for slot in range(slots):
+                ring[slot, : left * pixel] = pad
+                ring[slot, left * pixel + inside :] = pad
         next_row = 0
         image = -1
         for number in range(first, last):
@@ -178,9 +188,9 @@ def taps_kernel(
                     lines[i] = source[image * rows + row - top].ctypes.data
             _outputs(
                 height, width, stride, dilation, before, room, pixels, bits, rounding,
-                lines.ctypes.data, vectors, weights, table, channels, columns,
+                lines.ctypes.data, vectors, first_vector, last_vector, weights, table, channels, columns,
                 output + number * out_columns * columns * (bits // 8), out_columns, low, high, zero,
             )  # fmt: skip
 
-    signature = f"void({source_type}[:,::1], f4[:,::1], i8[::1], {', '.join(['i8'] * 16)}, f4, f8, f8, f8)"
+    signature = f"void({source_type}[:,::1], f4[:,::1], i8[::1], {', '.join(['i8'] * 18)}, f4, f8, f8, f8)"
     return Kernel(depthwise, signature)

@@ -103,6 +103,8 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
         integer: whether bytes are multiplied, four to a lane (AVX-512 VNNI), or floats.
         bits: of an output; see `Finish`.
         rounding: how it is rounded; see there.
+
+    It does windows `first` to `last` and panels `first_panel` to `last_panel`.
     """
     whole = int(integer)
     width = vectors * LANES
@@ -111,13 +113,13 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
     # fmt: off
     def product(  # type: ignore[no-untyped-def]
         source, pixels, runs, run_count, run_length, weights, table, channels, columns, output, row_bytes,
-        first, last, block, low, high, zero,
+        first, last, first_panel, last_panel, block, low, high, zero,
     ):
         # fmt: on
         panel_bytes = run_count * run_length * width * 4
         for start in range(first, last, block):
             stop = min(last, start + block)
-            for panel in range((columns + width - 1) // width):
+            for panel in range(first_panel, last_panel):
                 channel = panel * width
                 for row in range(start, stop, rows):
                     _tile(
@@ -127,4 +129,4 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
                         row, stop, low, high, zero,
                     )  # fmt: skip
 
-    return Kernel(product, f"void({', '.join(['i8'] * 14 + ['f8'] * 3)})")
+    return Kernel(product, f"void({', '.join(['i8'] * 16 + ['f8'] * 3)})")

@@ -48,58 +48,58 @@ def _seen(position, size, stride, before, length):  # type: ignore[no-untyped-de
     return max(start, 0), min(start + size, length)
 
 
-def _maximum(x, out, folded, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+def _maximum(x, out, first, last, folded, low, high, size, stride, before):  # type: ignore[no-untyped-def]
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
     cells = folded.reshape(width, channels)
-    for n in range(batch):
-        for row in range(out.shape[1]):
-            top, bottom = _seen(row, size[0], stride[0], before[0], height)
-            _largest(rows[n, top:bottom], folded)
-            for column in range(out.shape[2]):
-                left, right = _seen(column, size[1], stride[1], before[1], width)
-                target = out[n, row, column]
-                _largest(cells[left:right], target)
-                for c in range(channels):
-                    target[c] = _clip(target[c], low, high)
+    for number in range(first, last):
+        n, row = number // out.shape[1], number % out.shape[1]
+        top, bottom = _seen(row, size[0], stride[0], before[0], height)
+        _largest(rows[n, top:bottom], folded)
+        for column in range(out.shape[2]):
+            left, right = _seen(column, size[1], stride[1], before[1], width)
+            target = out[n, row, column]
+            _largest(cells[left:right], target)
+            for c in range(channels):
+                target[c] = _clip(target[c], low, high)
 
 
-def _average_floats(x, out, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+def _average_floats(x, out, first, last, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
     cells = folded.reshape(width, channels)
-    for n in range(batch):
-        for row in range(out.shape[1]):
-            top, bottom = _seen(row, size[0], stride[0], before[0], height)
-            _sums(rows[n, top:bottom], folded)
-            for column in range(out.shape[2]):
-                left, right = _seen(column, size[1], stride[1], before[1], width)
-                target = out[n, row, column]
-                _sums(cells[left:right], target)
-                count = np.float32((bottom - top) * (right - left))
-                for c in range(channels):
-                    target[c] = _clip(target[c] / count, low, high)
+    for number in range(first, last):
+        n, row = number // out.shape[1], number % out.shape[1]
+        top, bottom = _seen(row, size[0], stride[0], before[0], height)
+        _sums(rows[n, top:bottom], folded)
+        for column in range(out.shape[2]):
+            left, right = _seen(column, size[1], stride[1], before[1], width)
+            target = out[n, row, column]
+            _sums(cells[left:right], target)
+            count = np.float32((bottom - top) * (right - left))
+            for c in range(channels):
+                target[c] = _clip(target[c] / count, low, high)
 
 
-def _average_integers(x, out, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+def _average_integers(x, out, first, last, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]
     batch, height, width, channels = x.shape
     rows = x.reshape(batch, height, width * channels)
     cells = folded.reshape(width, channels)
-    for n in range(batch):
-        for row in range(out.shape[1]):
-            top, bottom = _seen(row, size[0], stride[0], before[0], height)
-            _sums(rows[n, top:bottom], folded)
-            for column in range(out.shape[2]):
-                left, right = _seen(column, size[1], stride[1], before[1], width)
-                _sums(cells[left:right], sums)
-                count = (bottom - top) * (right - left)
-                # Sums below 2**31 and their quotients are told apart by 53 bits; halves are rounded away from zero.
-                half, divisor = np.float64(count // 2), np.float64(count)
-                target = out[n, row, column]
-                for c in range(channels):
-                    total = np.float64(sums[c])
-                    total = total - half if total < 0 else total + half
-                    target[c] = min(max(np.int32(total / divisor), low), high)
+    for number in range(first, last):
+        n, row = number // out.shape[1], number % out.shape[1]
+        top, bottom = _seen(row, size[0], stride[0], before[0], height)
+        _sums(rows[n, top:bottom], folded)
+        for column in range(out.shape[2]):
+            left, right = _seen(column, size[1], stride[1], before[1], width)
+            _sums(cells[left:right], sums)
+            count = (bottom - top) * (right - left)
+            # Sums below 2**31 and their quotients are told apart by 53 bits; halves are rounded away from zero.
+            half, divisor = np.float64(count // 2), np.float64(count)
+            target = out[n, row, column]
+            for c in range(channels):
+                total = np.float64(sums[c])
+                total = total - half if total < 0 else total + half
+                target[c] = min(max(np.int32(total / divisor), low), high)
 
 
 _CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
@@ -107,10 +107,10 @@ _GEOMETRY = "i8[::1], i8[::1], i8[::1]"
 
 
 def _kernel(function: Any, code: str, scratch: str, bound: str) -> Kernel:
-    return Kernel(function, f"void({code}[:,:,:,::1], {code}[:,:,:,::1], {scratch}, {bound}, {bound}, {_GEOMETRY})")
+    return Kernel(function, f"void({code}[:,:,:,::1], {code}[:,:,:,::1], i8, i8, {scratch}, {bound}, {bound}, {_GEOMETRY})")
 
 
-#: Input, output, scratch for a row of the input, bounds, and for both dimensions the window's size, its stride and the
+#: Input, output, the rows of all outputs together to begin and to end with, scratch for a row of the input, bounds, and for both dimensions the window's size, its stride and the
 #: padding before.
 MAXIMUM = _kernel(_maximum, "f4", "f4[::1]", "f4")
 #: These, one of them by type, have scratch for the sums of a window as well.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from oplet import Context, Node
 from oplet_builtin_ops.ops.dequantize import REGISTRATION as BUILTIN
+from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.float_maps import DEQUANTIZE
-from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, override
 
 
@@ -20,9 +18,8 @@ def plan(context: Context, node: Node) -> Bind | None:
     scales, zero_points = node.prepared
     if scales.size != 1:
         return None
-    compiled = DEQUANTIZE[source.type].compiled()
     scale, zero_point = np.float32(scales.flat[0]), np.float32(zero_points.flat[0])
-    return lambda: partial(compiled, flat(source.data), flat(output.data), scale, zero_point)
+    return plan_flat(context, DEQUANTIZE[source.type], (source, output), scale, zero_point)
 
 
 REGISTRATION = override(BUILTIN, plan)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.ops.hard_swish import REGISTRATION as BUILTIN
+from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.float_maps import HARD_SWISH
-from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, override
 
 
@@ -15,8 +13,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     source, output = node.inputs[0], node.outputs[0]
     if source.type != TensorType.FLOAT32:
         return None
-    compiled = HARD_SWISH.compiled()
-    return lambda: partial(compiled, flat(source.data), flat(output.data))
+    return plan_flat(context, HARD_SWISH, (source, output))
 
 
 REGISTRATION = override(BUILTIN, plan)

@@ -10,8 +10,9 @@ from oplet import Context, Node, TensorType
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
 from oplet_numba_ops.broadcasting import repetition
-from oplet_numba_ops.float_pairs import PRELU, bind_float_pair
+from oplet_numba_ops.float_pairs import PRELU, bind_float_pair, float_pair_kernel
 from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.team import ready
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -22,7 +23,8 @@ def plan(context: Context, node: Node) -> Bind | None:
     how = repetition(source.shape, ())
     if how is None:
         return None
-    return lambda: bind_float_pair(PRELU, source, alpha, node.outputs[0], how, -inf, inf)
+    ready(float_pair_kernel(how))
+    return lambda: bind_float_pair(PRELU, source, alpha, node.outputs[0], how, -inf, inf, context.num_threads)
 
 
 REGISTRATION = override(BUILTIN, plan)

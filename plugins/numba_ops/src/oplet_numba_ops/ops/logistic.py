@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.ops.logistic import REGISTRATION as BUILTIN
 from oplet_numba_ops.exponentials import LOGISTIC
-from oplet_numba_ops.memory import flat
+from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.shares import WORTH_VALUES
 
 
 def plan(context: Context, node: Node) -> Bind | None:
     source, output = node.inputs[0], node.outputs[0]
     if source.type != TensorType.FLOAT32:
         return None
-    compiled = LOGISTIC.compiled()
-    return lambda: partial(compiled, flat(source.data), flat(output.data))
+    return plan_flat(context, LOGISTIC, (source, output), worth=WORTH_VALUES // 4)
 
 
 REGISTRATION = override(BUILTIN, plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -13,8 +12,9 @@ from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.reduction import reduced_axes
 from oplet_numba_ops.fixed_point import scaling
 from oplet_numba_ops.means import MEAN
-from oplet_numba_ops.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
+from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.team import Step, ready, thunk
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -32,12 +32,15 @@ def plan(context: Context, node: Node) -> Bind | None:
     multiplier, shift = (multiplier << bits) // count, shift - bits
     if shift > 0 or count >= 1 << 15:
         return None
-    compiled = MEAN[source.type].compiled()
+    kernel = MEAN[source.type]
+    ready(kernel)
+    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
     constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *quantized_range(output.type)
 
     def bind() -> Thunk:
-        x, y = writable(source.data).reshape(outer, count, inner), output.data.reshape(outer, inner)
-        return partial(compiled, x, y, np.empty(inner, np.int32), *constants)
+        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
+        parts = [(x[first:last], y[first:last], np.empty(inner, np.int32), *constants) for first, last in ranges]
+        return thunk([Step(kernel, parts)], context.num_threads)
 
     return bind
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
+from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.float_maps import QUANTIZE
-from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, override
 
 
@@ -21,10 +19,9 @@ def plan(context: Context, node: Node) -> Bind | None:
     scales, zero_points = node.prepared
     if scales.size != 1:
         return None
-    compiled = QUANTIZE[output.type].compiled()
     scale, zero_point = np.float32(scales.flat[0]), int(zero_points.flat[0])
     lowest, highest = (np.float32(bound - zero_point) for bound in quantized_range(output.type))
-    return lambda: partial(compiled, flat(source.data), flat(output.data), scale, zero_point, lowest, highest)
+    return plan_flat(context, QUANTIZE[output.type], (source, output), scale, zero_point, lowest, highest)
 
 
 REGISTRATION = override(BUILTIN, plan)

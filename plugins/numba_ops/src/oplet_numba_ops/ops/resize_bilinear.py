@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ from oplet import Context, Node, TensorType
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
-from oplet_numba_ops.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.resizing import RESIZE_INT8, RESIZE_UINT8
+from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.team import Step, ready, thunk
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -24,19 +24,22 @@ def plan(context: Context, node: Node) -> Bind | None:
     find = integer_neighbours if signed else float_neighbours
     pairs = zip(source.shape[1:3], output.shape[1:3])
     down, across = (find(length, outputs, options.align_corners, options.half_pixel_centers) for length, outputs in pairs)
-    compiled = (RESIZE_INT8 if signed else RESIZE_UINT8).compiled()
+    kernel = RESIZE_INT8 if signed else RESIZE_UINT8
+    ready(kernel)
+    ranges = cut(output.shape[0] * output.shape[1], output.size // (WORTH_VALUES // 4), context.num_threads)
     size = source.shape[2] * source.shape[3]
 
     def bind() -> Thunk:
-        arrays = writable(source.data), output.data
+        arrays = source.data, output.data
         axes: list[list[Any]] = [[axis.lower.astype(np.int64), axis.upper.astype(np.int64)] for axis in (down, across)]
-        if not signed:
-            rows = np.empty(size, np.float32), np.empty(size, np.float32)
-            fractions = down.fraction.astype(np.float32), across.fraction.astype(np.float32)
-            return partial(compiled, *arrays, *rows, *axes[0], fractions[0], *axes[1], fractions[1])
         for axis, found in zip(axes, (down, across)):
-            axis += [found.fraction.astype(np.int32), found.one]
-        return partial(compiled, *arrays, np.empty(size, np.int32), *axes[0], *axes[1], (down.one * across.one).bit_length() - 1)
+            axis += [found.fraction.astype(np.int32), found.one] if signed else [found.fraction.astype(np.float32)]
+        bits = [(down.one * across.one).bit_length() - 1] if signed else []
+        parts = []
+        for some in ranges:
+            rows = [np.empty(size, np.int32)] if signed else [np.empty(size, np.float32), np.empty(size, np.float32)]
+            parts.append((*arrays, *some, *rows, *axes[0], *axes[1], *bits))
+        return thunk([Step(kernel, parts)], context.num_threads)
 
     return bind
 

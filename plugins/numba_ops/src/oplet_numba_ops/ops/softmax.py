@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from oplet import Context, Node, TensorType
@@ -11,9 +9,11 @@ from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
 from oplet_numba_ops.exponentials import SOFTMAX
+from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.quantized_softmax import LONGEST_ROW, SOFTMAX_8
+from oplet_numba_ops.shares import WORTH_VALUES
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -22,20 +22,16 @@ def plan(context: Context, node: Node) -> Bind | None:
         return None
     columns = source.shape[-1]
     if source.type == TensorType.FLOAT32:
-        compiled, beta = SOFTMAX.compiled(), np.float32(node.options(SoftmaxOptions).beta)
-        return lambda: partial(compiled, flat(source.data), flat(output.data), columns, beta)
+        beta = node.options(SoftmaxOptions).beta
+        return plan_flat(context, SOFTMAX, (source, output), columns, beta, columns=columns, worth=WORTH_VALUES // 4)
     if source.type != output.type or not isinstance(node.prepared, Softmax8) or columns > LONGEST_ROW:
         return None
     tables = node.prepared
-    compiled, lowest = SOFTMAX_8.compiled(), 128 if output.type == TensorType.INT8 else 0
+    lowest = 128 if output.type == TensorType.INT8 else 0
     exponentials, summands = flat(tables.exponentials), flat(tables.summands).astype(np.int64)
-
-    def bind() -> partial[None]:
-        # The bits of an int8 with the sign bit turned over are those of the uint8 that is 128 more.
-        x, y = flat(source.data).view(np.uint8), flat(output.data).view(np.uint8)
-        return partial(compiled, x, y, columns, exponentials, summands, lowest)
-
-    return bind
+    constants = columns, exponentials, summands, lowest
+    # The bits of an int8 with the sign bit turned over are those of the uint8 that is 128 more.
+    return plan_flat(context, SOFTMAX_8, (source, output), *constants, columns=columns, worth=WORTH_VALUES // 4, bits=np.uint8)
 
 
 REGISTRATION = override(BUILTIN, plan)

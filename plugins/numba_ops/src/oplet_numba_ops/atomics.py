@@ -1,0 +1,85 @@
+"""Words of memory that several threads read and write at once, and what else machine code needs to wait for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from oplet_numba_ops.processor import pause_instruction
+from oplet_numba_ops.vectors import I64, address
+
+__all__ = ["ask", "enter", "highest_bit", "load", "lowest_bit", "pause", "store", "take_away", "take_bits"]
+
+_VOID = ir.VoidType()
+_I1 = ir.IntType(1)
+
+
+def _operation(count: int, answers: bool, emit: Callable[..., Any]) -> Any:
+    """An operation on so many integers; it answers one, or nothing."""
+
+    def typed() -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: list[Any]) -> Any:
+            result = emit(builder, *arguments)
+            return result if answers else context.get_dummy_value()
+
+        return (types.int64 if answers else types.void)(*[types.int64] * count), generate
+
+    # numba looks at how many arguments there are.
+    def of_none(typing_context):  # type: ignore[no-untyped-def]
+        return typed()
+
+    def of_one(typing_context, a):  # type: ignore[no-untyped-def]
+        return typed()
+
+    def of_two(typing_context, a, b):  # type: ignore[no-untyped-def]
+        return typed()
+
+    return intrinsic((of_none, of_one, of_two)[count])
+
+
+def _word(b: ir.IRBuilder, where: Any) -> Any:
+    return address(b, where, I64(0), I64)
+
+
+def _counted(name: str) -> Callable[..., Any]:
+    def emit(b: ir.IRBuilder, value: Any) -> Any:
+        module = b.module
+        function = module.globals.get(name) or ir.Function(module, ir.FunctionType(I64, [I64, _I1]), name)
+        return b.call(function, [value, _I1(1)])
+
+    return emit
+
+
+def _pause(b: ir.IRBuilder) -> None:
+    text = pause_instruction()
+    if text:
+        b.call(ir.InlineAsm(ir.FunctionType(_VOID, []), text, "~{memory}", side_effect=True), [])
+
+
+def _function(b: ir.IRBuilder, where: Any, result: Any, *arguments: Any) -> Any:
+    kind = ir.FunctionType(result, [I64] * len(arguments))
+    return b.call(b.inttoptr(where, kind.as_pointer()), arguments)
+
+
+#: The word at an address; what is read after it was written before it, by whoever stored it.
+load = _operation(1, True, lambda b, where: b.load_atomic(_word(b, where), "acquire", 8))
+#: The word at an address becomes the second argument, for those who `load` it after everything that was written before.
+store = _operation(2, False, lambda b, where, value: b.store_atomic(value, _word(b, where), "release", 8))
+#: The word at an address loses these bits; answers what it was.
+take_bits = _operation(2, True, lambda b, where, bits: b.atomic_rmw("and", _word(b, where), b.not_(bits), "acq_rel"))
+#: The word at an address becomes smaller by the second argument; answers what it was.
+take_away = _operation(2, True, lambda b, where, less: b.atomic_rmw("sub", _word(b, where), less, "acq_rel"))
+#: The number of the lowest bit of a number above zero.
+lowest_bit = _operation(1, True, _counted("llvm.cttz.i64"))
+#: The number of the highest bit of a number above zero.
+highest_bit = _operation(1, True, lambda b, value: b.sub(I64(63), _counted("llvm.ctlz.i64")(b, value)))
+#: Tells the processor that a loop waits.
+pause = _operation(0, False, _pause)
+#: Calls void(second argument) at an address.
+enter = _operation(2, False, lambda b, where, words: _function(b, where, _VOID, words))
+#: Calls int() at an address.
+ask = _operation(1, True, lambda b, where: b.sext(_function(b, where, ir.IntType(32)), I64))

@@ -1,0 +1,43 @@
+"""Kernels that go through arrays from the first element to the last, or row by row: their parts are slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oplet import Context
+from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.memory import Array, flat
+from oplet_numba_ops.overriding import Bind
+from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.team import Step, ready, thunk
+
+__all__ = ["plan_flat"]
+
+
+def plan_flat(
+    context: Context,
+    kernel: Kernel,
+    tensors: Sequence[Any],
+    *constants: Any,
+    columns: int = 1,
+    worth: int = WORTH_VALUES,
+    bits: Any = None,
+) -> Bind:
+    """Compile a kernel of arrays of one row, and have it called with slices of the tensors and with the constants.
+
+    Args:
+        columns: of which slices have a multiple.
+        worth: how many elements are worth a part of their own.
+        bits: the type of number that kernels are to see in all tensors, where it is not the tensor's own.
+    """
+    ready(kernel)
+    size = tensors[0].size
+    ranges = cut(size, size // worth, context.num_threads, columns)
+
+    def bind() -> Any:
+        arrays: list[Array] = [flat(tensor.data) if bits is None else flat(tensor.data).view(bits) for tensor in tensors]
+        parts = [(*(array[first:last] for array in arrays), *constants) for first, last in ranges]
+        return thunk([Step(kernel, parts)], context.num_threads)
+
+    return bind

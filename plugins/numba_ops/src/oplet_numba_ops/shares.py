@@ -1,0 +1,85 @@
+"""How work is cut into parts for several threads: a few parts for each, so that a thread that is held up keeps nobody waiting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from oplet_numba_ops.broadcasting import Repetition
+from oplet_numba_ops.sharing import MOST_PARTS
+
+__all__ = ["WORTH_VALUES", "Range", "cut", "cut_pair", "grid"]
+
+Range = tuple[int, int]
+#: Numbers whose part in an elementwise op is worth one of its own.
+WORTH_VALUES = 16_000
+#: Parts for each thread.
+_EACH = 4
+
+
+def _even(count: int, parts: int, multiple: int = 1) -> list[Range]:
+    """So many ranges that cover `count`, all but the last a multiple of `multiple` long, nearly equal."""
+    units = -(-count // multiple)
+    parts = max(1, min(parts, units))
+    bounds = [units * part // parts * multiple for part in range(parts)] + [count]
+    return list(pairwise(bounds))
+
+
+def cut(count: int, worth: int, threads: int, multiple: int = 1) -> list[Range]:
+    """Cut `count` rows into ranges for several threads.
+
+    Args:
+        worth: how many parts the work is large enough for.
+        multiple: of which all ranges but the last are.
+    """
+    return _even(count, 1 if threads == 1 else min(worth, threads * _EACH, MOST_PARTS), multiple)
+
+
+def grid(rows: int, multiple: int, columns: int, worth: int, threads: int, by_columns: bool) -> list[tuple[Range, Range]]:
+    """Cut a table into blocks, each a range of rows and one of columns.
+
+    Args:
+        multiple: of which all ranges of rows but the last are.
+        worth: how many parts the work is large enough for.
+        by_columns: whether to cut columns rather than rows, where either will do.
+    """
+    parts = 1 if threads == 1 else max(1, min(worth, threads * _EACH, MOST_PARTS))
+    most = columns if by_columns else -(-rows // multiple)
+    first = min(parts, most)
+    other = parts // first
+    if by_columns:
+        return [(row, column) for column in _even(columns, first) for row in _even(rows, other, multiple)]
+    return [(row, column) for row in _even(rows, first, multiple) for column in _even(columns, other)]
+
+
+def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition, Range, Range]]:
+    """Cut an elementwise op of which one operand repeats: how it does in each part, and the part of the large and of the small one.
+
+    Args:
+        worth: numbers that are worth a part.
+    """
+    block = how.rows * how.columns
+    pieces = how.blocks * block // worth
+    if how.blocks > 1:
+        seen = how.advance or (how.rows if how.per_row else how.columns)
+        return [
+            (
+                replace(how, blocks=last - first),
+                (first * block, last * block),
+                (first * how.advance, (last - 1) * how.advance + seen),
+            )
+            for first, last in cut(how.blocks, pieces, threads)
+        ]
+    if how.rows > 1:
+        return [
+            (
+                replace(how, rows=last - first),
+                (first * how.columns, last * how.columns),
+                (first, last) if how.per_row else (0, how.columns),
+            )
+            for first, last in cut(how.rows, pieces, threads)
+        ]
+    return [
+        (replace(how, columns=last - first), (first, last), (0, 1) if how.per_row else (first, last))
+        for first, last in cut(how.columns, pieces, threads)
+    ]

@@ -1,0 +1,230 @@
+"""Threads that do parts of a kernel's work at once, and stay in machine code between one kernel and the next.
+
+A step of a thunk is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job
+to its helpers and does parts itself until none is left, then waits for those that helpers are still at. A helper spins, without
+Python's lock, until there is a job for it; after a millisecond or so without one it goes to sleep. It is woken when a job is
+posted, but nobody waits for it: whatever a helper does not take, the thread that invokes does itself. So nothing depends on
+helpers being there: not in a forked process, which has none of its parent's threads, not while another interpreter has posted
+its job over this one, not when Python ends. `sharing` says why
+that is right.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.memory import Array, aligned
+from oplet_numba_ops.overriding import Thunk
+from oplet_numba_ops.sharing import BOX, JOB, MOST_PARTS, RUN, SERVE, TEAM
+
+__all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
+
+_MOST_HELPERS = 63
+#: How long a helper waits in machine code, in seconds: longer than numpy's kernels between two compiled ones usually take.
+_PATIENCE = 1.5e-3
+
+
+class _Helper:
+    """A thread that helps, if it is awake.
+
+    Args:
+        team: the team's address.
+        number: 1 and up.
+    """
+
+    def __init__(self, team: int, number: int) -> None:
+        self._team, self._number = team, number
+        self._box = team + TEAM["boxes"] + (number - 1) * BOX["size"]
+        self.forget()
+
+    def forget(self) -> None:
+        """There is no such thread: not yet, or not in this process, which was forked."""
+        self.asleep = True
+        self._thread: threading.Thread | None = None
+        self._bell = threading.Lock()
+        self._starting = threading.Lock()
+        self._bell.acquire()
+
+    def wake(self) -> None:
+        """Have it look for jobs; it may take as long as it likes to do so."""
+        self.asleep = False
+        if self._thread is not None:
+            with suppress(RuntimeError):  # another thread rang already
+                self._bell.release()
+            return
+        with self._starting:
+            if self._thread is None and not _word(self._box + BOX["end"]):
+                thread = threading.Thread(target=self._work, name=f"oplet-numba-{self._number}", daemon=True)
+                with suppress(RuntimeError):  # there can be no more threads, or Python ends: then without help
+                    thread.start()
+                    self._thread = thread
+
+    def end(self) -> None:
+        """Have it leave machine code for good, before Python takes that away, and wait for it."""
+        _set_word(self._box + BOX["end"], 1)
+        if self._thread is not None:
+            with suppress(RuntimeError):
+                self._bell.release()
+            self._thread.join(1)
+
+    def _work(self) -> None:
+        serve = SERVE.compiled()
+        home = _processors()
+        _set_word(self._box + BOX["watches"], int(len(home) > 1 and _word(self._team + TEAM["where"]) != 0))
+        patience = self._patience(serve)
+        while not _word(self._box + BOX["end"]):
+            serve(self._team, self._box, self._number, patience)
+            if _word(self._box + BOX["moves"]):
+                self._move(home)
+                continue
+            self.asleep = True
+            self._bell.acquire()
+
+    def _patience(self, serve: Callable[..., None]) -> int:
+        """How many rounds of waiting make up the time for it."""
+        rounds, seconds = 1000, 1.0
+        for _ in range(3):
+            start = time.perf_counter()
+            serve(self._team, self._box, self._number, rounds)
+            seconds = min(seconds, time.perf_counter() - start)
+        return min(max(rounds, int(rounds * _PATIENCE / seconds)), 10**7)
+
+    def _move(self, home: set[int]) -> None:
+        """Go where the thread that posts is not. Systems that pack threads onto few processors would never let them run at once."""
+        _set_word(self._box + BOX["moves"], 0)
+        elsewhere = home - {_word(self._box + BOX["processor"])}
+        try:
+            os.sched_setaffinity(0, elsewhere)
+        except (OSError, ValueError):
+            _set_word(self._box + BOX["watches"], 0)
+
+
+def _processors() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
+
+
+def _word(address: int) -> int:
+    return ctypes.c_int64.from_address(address).value
+
+
+def _set_word(address: int, value: int) -> None:
+    ctypes.c_int64.from_address(address).value = value
+
+
+def _for_ever(words: int) -> int:
+    """The address of zeros that outlive Python's end, which helpers may be late to notice."""
+    memory = aligned((words,), np.int64)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    return int(memory.ctypes.data)
+
+
+class _Team:
+    """All helpers of this process. The first serves thunks of two threads and more, the second those of three and more, and so on."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        self.address = _for_ever((TEAM["boxes"] + _MOST_HELPERS * BOX["size"]) // 8)
+        for where, name in (("where", "sched_getcpu"), ("yield", "sched_yield")):
+            _set_word(self.address + TEAM[where], llvm.address_of_symbol(name) or 0)
+        self.helpers = [_Helper(self.address, number + 1) for number in range(_MOST_HELPERS)]
+        self._free: list[int] = []
+        atexit.register(self._end)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def take(self) -> int:
+        """The address of a job that nobody uses."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            start = _for_ever(32 * JOB["size"] // 8)
+            others = [start + i * JOB["size"] for i in range(1, 32)]
+            self._free += others
+            return start
+
+    def give_back(self, jobs: list[int]) -> None:
+        """Their thunk is gone."""
+        self._free += jobs
+
+    def _forget(self) -> None:
+        for helper in self.helpers:
+            helper.forget()
+
+    def _end(self) -> None:
+        for helper in self.helpers:
+            helper.end()
+
+
+@functools.cache
+def _team() -> _Team:
+    return _Team()
+
+
+class Step(NamedTuple):
+    """A kernel and the arguments of each part of its work; no part may read or write what another one writes."""
+
+    kernel: Kernel
+    parts: Sequence[tuple[Any, ...]]
+
+
+def ready(*kernels: Kernel) -> None:
+    """Compile, in a plan, what its thunk is going to need.
+
+    Raises:
+        CompileError: numba or LLVM refuses it.
+    """
+    for one in kernels:
+        one.entry()
+    RUN.compiled()
+    SERVE.compiled()
+
+
+def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
+    """What runs the steps in order, the parts of a step at once on so many threads. It keeps the arguments alive.
+
+    Args:
+        steps: each of at most `MOST_PARTS` parts.
+        arrays: what else to keep alive, for arguments that are addresses.
+    """
+    run = RUN.compiled()
+    team = _team()
+    threads = min(threads, _MOST_HELPERS + 1)
+    shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
+    own = aligned((len(steps), JOB["size"] // 8), np.int64)
+    jobs = np.array([team.take() for _ in steps] if shared else own.ctypes.data + np.arange(len(steps)) * JOB["size"], np.int64)
+    keep: list[Any] = [own, jobs, *arrays]
+    for job, (one, parts) in zip(jobs.tolist(), steps):
+        entry = one.entry()
+        words: Array = np.stack([entry.pack(arguments) for arguments in parts])
+        keep += [entry, words, parts]
+        fields = entry.address, words.ctypes.data, words.strides[0], len(parts), min(threads, len(parts))
+        for name, value in zip(("function", "words", "stride", "count", "threads"), fields):
+            _set_word(job + JOB[name], value)
+    call = partial(run, team.address, jobs.ctypes.data, len(jobs))
+    if not shared:
+        call.keep = keep  # type: ignore[attr-defined]
+        return call
+    helpers = team.helpers[: max(min(threads, len(step.parts)) for step in steps) - 1]
+
+    def run_together(_keep: Any = keep) -> None:
+        for helper in helpers:
+            if helper.asleep:
+                helper.wake()
+        call()
+
+    weakref.finalize(run_together, team.give_back, jobs.tolist()).atexit = False
+    return run_together
