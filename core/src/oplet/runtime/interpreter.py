@@ -287,7 +287,7 @@ class Interpreter:
             raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
         if tensor.is_constant:
             raise TensorError(f"Cannot set tensor: {tensor} is a constant.")
-        np.copyto(tensor.data, array)
+        tensor.data[...] = array
         tensor.data_is_stale = False
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
@@ -304,7 +304,7 @@ class Interpreter:
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
             )
         value = np.array(tensor.data)
-        return value if value.dtype.hasobject else value[()]
+        return value if value.ndim or value.dtype.hasobject else value[()]
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
         """A function that returns a view of a tensor's memory. Hold the function, not the views.

@@ -319,6 +319,8 @@ class Subgraph(KernelContext):
 
     def still_holds(self, tensor: Tensor) -> bool:
         """Whether an intermediate tensor's memory was not given to another after it was read last."""
+        if self._last_use.get(tensor.index) == len(self.execution_plan):  # an output, as nearly always
+            return True
         return next((held for segment in self._segments if (held := segment.holds(tensor)) is not None), True)
 
     # Preparing -----------------------------------------------------------------------------------------------

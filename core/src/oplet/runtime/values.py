@@ -21,6 +21,8 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
     Raises:
         TensorError: its type, number of dimensions or a dimension differs.
     """
+    if type(value) is np.ndarray and value.shape == tensor.shape and value.dtype == tensor.dtype and not value.dtype.hasobject:
+        return value  # as nearly always
     try:
         array = np.asarray(value)
     except FAILURES as error:  # lists of different lengths, objects whose __array__ fails
