@@ -192,6 +192,24 @@ def a_diary_of_all_runs() -> Registration:
     return Registration(prepare=same_shape, invoke=invoke)
 
 
+def offer(context: Context, node: Node) -> None:
+    same_shape(context, node)
+    node.in_place = node.inputs
+
+
+def an_offer_that_is_not_kept() -> Registration:
+    def invoke(context: Context, node: Node) -> None:
+        x, y = node.inputs[0].data, node.outputs[0].data
+        np.negative(x, y)
+        np.subtract(x, y, y)
+
+    return Registration(prepare=offer, invoke=invoke)
+
+
+def test_an_offer_that_is_kept_passes() -> None:
+    contract_of(resolver_of(Registration(prepare=offer, invoke=double))).test_an_input_that_it_offers_may_be_written_over()
+
+
 BROKEN = [
     (a_state_that_prepare_makes, "test_every_init_has_its_free", "without prepare"),
     (states_kept_for_ever, "test_nothing_of_a_node_outlives_its_interpreter", "State of the node is still held"),
@@ -209,6 +227,7 @@ BROKEN = [
     (a_constant_made_writeable, "test_constants_are_not_written", "writeable"),
     (a_size_shared_by_all_nodes, "test_two_interpreters_know_nothing_of_each_other", "a second interpreter at work"),
     (scratch_shared_by_all_threads, "test_two_interpreters_know_nothing_of_each_other", "in another thread"),
+    (an_offer_that_is_not_kept, "test_an_input_that_it_offers_may_be_written_over", "in the place of an input"),
     (a_diary_of_all_runs, "test_many_runs_take_no_more_memory_than_few", "bytes more"),
 ]
 

@@ -213,7 +213,7 @@ class Contract:
             arrays = [t.data for t in held]
             interpreter.allocate_tensors()
             interpreter.invoke()
-            got = _answers(interpreter)
+            got = answers(interpreter)
             for tensor, array, value in zip(held, arrays, before):
                 check(identical(array, value), f"it wrote into the constant {tensor}")
                 check(not array.flags.writeable, f"it made the constant {tensor} writeable")
@@ -232,7 +232,7 @@ class Contract:
             for interpreter in both:
                 interpreter.invoke()
             for interpreter, answer in zip(both, wanted):
-                self.same(_answers(interpreter), answer, "with a second interpreter at work")
+                self.same(answers(interpreter), answer, "with a second interpreter at work")
             if not self.stateful:
                 self._race(both, values, wanted)
 
@@ -247,7 +247,7 @@ class Contract:
                 while time.monotonic() < end and not failures:
                     feed(interpreter, feeds)
                     interpreter.invoke()
-                    self.same(_answers(interpreter), answer, "with a second interpreter in another thread")
+                    self.same(answers(interpreter), answer, "with a second interpreter in another thread")
             except BaseException as error:
                 failures.append(error)
 
@@ -298,7 +298,7 @@ def run(interpreter: Interpreter, values: Values) -> list[NDArray[Any]]:
     allocate(interpreter, values)
     feed(interpreter, values)
     interpreter.invoke()
-    return _answers(interpreter)
+    return answers(interpreter)
 
 
 def graph(interpreter: Interpreter) -> Subgraph:
@@ -323,8 +323,33 @@ def replace_memory(interpreter: Interpreter) -> None:
     graph(interpreter).release()
 
 
-def _answers(interpreter: Interpreter) -> list[NDArray[Any]]:
+def answers(interpreter: Interpreter) -> list[NDArray[Any]]:
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
+    """Prepare a model of one node, its output in the memory of one of the inputs that it offers, and set the inputs.
+
+    Args:
+        number: which one, of those that the runtime might take.
+
+    Returns:
+        Whether there is such an input.
+    """
+    allocate(interpreter, values)
+    nodes, segments = plan(interpreter), graph(interpreter)._segments
+    if len(nodes) != 1 or len(segments) != 1 or not segments[0].thunks:
+        return False
+    (node,), output = nodes, nodes[0].outputs[0]
+    if output.is_dynamic or output.dtype.hasobject:
+        return False
+    given = [t for t in node.in_place if t in _inputs(interpreter) and t.nbytes == output.nbytes and not t.is_variable]
+    if number >= len(given):
+        return False
+    output.provide(given[number].data.reshape(-1).view(output.dtype).reshape(output.shape))
+    segments[0].thunks[:] = [graph(interpreter).bind_node(node)]
+    feed(interpreter, values)
+    return True
 
 
 def _inputs(interpreter: Interpreter) -> list[Tensor]:

@@ -11,7 +11,7 @@ from oplet.model.model import Model
 from oplet.ops.resolver import ChainOpResolver, OpResolver, op_label
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator
-from oplet.testing.contract import Contract, check, plan, run
+from oplet.testing.contract import Contract, answers, check, plan, run, write_over
 from oplet.testing.watching import ASKED_FOR, WatchingResolver
 
 __all__ = ["OpContract"]
@@ -67,6 +67,17 @@ class OpContract(Contract):
         for reference in kept:
             left = None if reference is None else reference()
             check(left is None, f"a {type(left).__name__} of the node is still held after the interpreter was closed")
+
+    def test_an_input_that_it_offers_may_be_written_over(self) -> None:
+        wanted = self.fresh(self.inputs)
+        number = 0
+        while True:
+            with self.opened() as interpreter:
+                if not write_over(interpreter, self.inputs, number):
+                    return
+                interpreter.invoke()
+                self.same(answers(interpreter), wanted, "with its output in the place of an input that it offers")
+            number += 1
 
     def test_a_version_that_it_does_not_know_is_refused(self) -> None:
         root = Model.from_bytes(self.model).root
