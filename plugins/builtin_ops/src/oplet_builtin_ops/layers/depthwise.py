@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
-from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, shared_strips
+from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, shared_strips, strided
 
 __all__ = ["Taps", "plan_taps"]
 
@@ -109,9 +108,9 @@ class Taps:
                 read = self.windows.rows_read([strip])
                 size = read.padded.stop - read.padded.start
                 planes = list(self.padded.data[strip.lane][:, :, :size])
-                lane += self._fill_calls(source, pad, planes, read._replace(padded=slice(0, size)))
+                lane += self._fill_calls(source, pad, planes, Rows(slice(0, size), read.source, read.top))
                 images, rows, seen = strip.where
-                strip = strip._replace(where=(images, slice(0, rows.stop - rows.start), seen))
+                strip = Strip((images, slice(0, rows.stop - rows.start), seen), strip.start, strip.stop, strip.lane)
             shape = tuple(s.stop - s.start for s in strip.where) + (channels,)
             lane += self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
             if self.spare is not None:
@@ -160,14 +159,14 @@ class Taps:
             blocks = (columns.stop - done) // width if width else 0
             if not blocks:
                 continue
-            patches = as_strided(
-                plane[images.start :, rows.start * h.stride :, done * step :],
+            patches = strided(
+                plane,
                 (target.shape[0], target.shape[1], blocks, *weights.shape[:2], width * channels),
                 (image, row * h.stride, column * step * width, row * h.dilation, column * w.dilation, item),
-                writeable=False,
+                images.start * image + rows.start * h.stride * row + done * step * column,
             )
             if (phase, width) not in tiled:
-                tiled[phase, width] = np.ascontiguousarray(np.tile(weights, width))
+                tiled[phase, width] = weights[:, :, None].repeat(width, 2).reshape(*weights.shape[:2], -1)
             part = target[:, :, done - columns.start : done - columns.start + blocks * width]
             part = part.reshape(*part.shape[:2], blocks, width * channels)
             program.append((_sum_of_products, (patches, tiled[phase, width], part)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ class FloatFinish:
     activation: ActivationFunctionType
     _joined: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
 
+    @cached_property
+    def bounds(self) -> tuple[np.float32, np.float32] | None:
+        """What the activation clamps to, None if it does not."""
+        low, high = float_activation_range(self.activation)
+        return None if np.isinf(low) and np.isinf(high) else (low, high)
+
     def calls(self, block: Array, factors: Array | None = None) -> list[Call]:
         """The calls that finish one block of products.
 
@@ -50,7 +57,6 @@ class FloatFinish:
                 self._joined[joined] = repeated(self.bias.reshape(-1), joined)
             rows = block.reshape(-1, block.shape[1] * joined)
             program.append((np.add, (rows, self._joined[joined], rows)))
-        low, high = float_activation_range(self.activation)
-        if not (np.isinf(low) and np.isinf(high)):
-            program.append((clip, (block, low, high, block)))
+        if self.bounds is not None:
+            program.append((clip, (block, *self.bounds, block)))
         return program

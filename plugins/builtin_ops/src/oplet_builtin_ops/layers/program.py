@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,7 @@ def convert(target: Array, values: Array) -> None:
     np.copyto(target, values, casting="unsafe")
 
 
+@lru_cache(maxsize=4096)
 def repeats(rows: int, columns: int) -> int:
     """How many rows of a contiguous matrix to join so that a value per column makes long inner loops; it divides `rows`."""
     wanted = max(1, min(rows, _JOINED // max(columns, 1)))
@@ -76,4 +77,4 @@ def repeats(rows: int, columns: int) -> int:
 
 def repeated(values: Array, times: int) -> Array:
     """`values` so many times in a row."""
-    return np.tile(values, times) if times > 1 else values
+    return values[None].repeat(times, 0).reshape(-1) if times > 1 else values

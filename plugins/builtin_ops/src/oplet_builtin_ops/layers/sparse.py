@@ -21,13 +21,16 @@ __all__ = ["densify"]
 Indices = NDArray[np.int64]
 
 
-def densify(values: NDArray[Any], sparsity: SparsityParameters, shape: tuple[int, ...]) -> NDArray[Any]:
+def densify(
+    values: NDArray[Any], sparsity: SparsityParameters, shape: tuple[int, ...], out: NDArray[Any] | None = None
+) -> NDArray[Any]:
     """The dense array of a sparse constant.
 
     Args:
         values: the stored values, in the order in which the tree visits them; more than that are ignored.
         sparsity: how the tensor is stored.
         shape: the dense shape.
+        out: where to put it, contiguous; a new array unless given.
 
     Raises:
         EnsureError: the metadata contradict themselves, the shape, or the number of values.
@@ -42,13 +45,19 @@ def densify(values: NDArray[Any], sparsity: SparsityParameters, shape: tuple[int
         fits = block > 0 and shape[axis] % block == 0
         ensure(fits, f"blocks of {block} do not divide dimension {axis} of the shape {list(shape)}.")
         extents[axis] //= block
-    coordinates = _walk(order, levels, extents)
-    count = len(coordinates[0]) if coordinates else 1
-    ensure(count <= values.size, f"the sparsity metadata name {count} values, the buffer holds {values.size}.")
-    for k, axis in enumerate(block_map):
-        coordinates[axis] = coordinates[axis] * blocks[k] + coordinates[rank + k]
-    dense = np.zeros(shape, values.dtype)
-    dense[tuple(coordinates[:rank])] = values.reshape(-1)[:count]
+    # How far apart in memory neighbours along each dimension are, those of blocks included.
+    steps = [math.prod(shape[axis + 1 :]) for axis in range(rank)]
+    steps += [steps[axis] for axis in block_map]
+    for block, axis in zip(blocks, block_map):
+        steps[axis] *= block
+    places = _walk(order, levels, extents, steps)
+    ensure(len(places) <= values.size, f"the sparsity metadata name {len(places)} values, the buffer holds {values.size}.")
+    if out is None:
+        dense = np.zeros(shape, values.dtype)
+    else:
+        dense = out
+        dense.fill(0)
+    dense.reshape(-1)[places] = values.reshape(-1)[: len(places)]
     return dense
 
 
@@ -69,27 +78,30 @@ def _check_structure(order: list[int], block_map: list[int], levels: list[Dimens
         ensure(level.format == DimensionType.DENSE, "a block dimension is compressed; only whole blocks can be left out.")
 
 
-def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int]) -> list[Indices]:
-    """The coordinates of all stored values, one array for each of `extents`."""
-    coordinates: list[Indices] = [np.zeros(1, np.int64)] * len(order)
-    count = 1
+def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int], steps: list[int]) -> Indices:
+    """Where all stored values belong, counted in values from the first.
+
+    Args:
+        extents: how long each dimension is.
+        steps: how far apart neighbours along each dimension are.
+    """
+    places = np.zeros(1, np.int64)
+    room = 1
     for depth, (axis, level) in enumerate(zip(order, levels)):
         extent = extents[axis]
+        room *= extent
         if level.format == DimensionType.DENSE:
             ensure(
                 level.dense_size == extent, f"dense level {depth} has size {level.dense_size}; its dimension is {extent} long."
             )
-            repeats: Any = extent
-            found = np.tile(np.arange(extent), count)
+            if extent != 1:
+                places = (places[:, None] + np.arange(extent) * steps[axis]).reshape(-1)
         else:
-            repeats, found = _compressed(depth, level, count, extent)
-        room = math.prod(extents[earlier] for earlier in order[: depth + 1])
-        ensure(len(found) <= room, f"level {depth} stores {len(found)} positions where there are {room}.")
-        for earlier in order[:depth]:
-            coordinates[earlier] = np.repeat(coordinates[earlier], repeats)
-        coordinates[axis] = found
-        count = len(found)
-    return coordinates
+            lengths, found = _compressed(depth, level, len(places), extent)
+            ensure(len(found) <= room, f"level {depth} stores {len(found)} positions where there are {room}.")
+            places = np.repeat(places, lengths)
+            places += found * steps[axis]
+    return places
 
 
 def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int) -> tuple[Indices, Indices]:
@@ -102,10 +114,13 @@ def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int)
     lengths = np.diff(segments)
     ensure(
         segments[0] == 0 and (lengths >= 0).all() and segments[-1] == len(indices),
-        f"the segments of level {depth} must run upwards from 0 to its {len(indices)} indices; they are {_short(segments)}.",
+        lambda: (
+            f"the segments of level {depth} must run upwards from 0 to its {len(indices)} indices; they are {_short(segments)}."
+        ),
     )
-    outside = indices[(indices < 0) | (indices >= extent)]
-    ensure(not outside.size, f"level {depth} has the index {_short(outside)}, outside its dimension of {extent}.")
+    if indices.size and not 0 <= indices.min() <= indices.max() < extent:
+        outside = indices[(indices < 0) | (indices >= extent)]
+        ensure(False, f"level {depth} has the index {_short(outside)}, outside its dimension of {extent}.")
     return lengths, indices
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.layers.sparse import densify
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
@@ -19,15 +17,14 @@ def prepare(context: Context, node: Node) -> None:
     ensure(source.is_constant, lambda: f"{source} must be a constant.")
     ensure(source.sparsity is not None, lambda: f"{source} is not sparse; DENSIFY takes a tensor with sparsity metadata.")
     context.resize_tensor(output, source.shape)
-    if source.sparsity is not None:
-        node.prepared = densify(source.data, source.sparsity, source.shape)
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    dense, output = node.prepared, node.outputs[0].data
+    source, output = node.inputs[0], node.outputs[0]
 
     def run() -> None:
-        np.copyto(output, dense)
+        if source.sparsity is not None:
+            densify(source.data, source.sparsity, source.shape, output.data)
 
     return run
 

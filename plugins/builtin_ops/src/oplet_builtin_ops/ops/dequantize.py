@@ -5,11 +5,13 @@ Numerics: tflite/kernels/dequantize.h, internal/reference/dequantize.h
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
@@ -23,12 +25,13 @@ INTEGERS: Final = (
     TensorType.UINT4,
     TensorType.INT2,
 )
+_TYPES = (*INTEGERS, *SHORT_FLOATS)
 
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
-    ensure_type(source, *INTEGERS, *SHORT_FLOATS)
+    ensure_type(source, *_TYPES)
     context.set_type(output, TensorType.FLOAT32)
     context.resize_tensor(output, source.shape)
     if source.type in SHORT_FLOATS:
@@ -41,6 +44,8 @@ def prepare(context: Context, node: Node) -> None:
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
+    if node.inputs[0].type == TensorType.FLOAT16:
+        return partial(widen_half, source, output)
     if node.inputs[0].type in SHORT_FLOATS:
 
         def widen() -> None:
@@ -65,4 +70,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*INTEGERS, *SHORT_FLOATS))
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

@@ -1,0 +1,39 @@
+"""float16 to float32 in a few passes that vector instructions do; numpy converts value by value, and zeros slowly."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["widen_half"]
+
+#: So few are converted one by one in less time than several passes take to begin.
+_FEW: Final = 1 << 12
+#: Values whose float32 form stays in the second-level cache between passes.
+_BLOCK: Final = 1 << 16
+#: A half's sign, and its exponent and fraction where those of a float end.
+_SIGN_AND_NUMBER: Final = np.array(-(1 << 31) | 0x7FFF << 13, np.int32)
+_SHIFT: Final = np.array(13, np.int32)
+#: What a float with the exponent bits of a half is too small by, subnormal halves included.
+_BIAS: Final = np.array(2.0 ** (127 - 15), np.float32)
+#: What infinities and NaNs become, which have the exponent behind the largest.
+_BEYOND: Final = 2.0**16
+
+
+def widen_half(source: NDArray[np.float16], target: NDArray[np.float32]) -> None:
+    """Copy half-precision values into single-precision ones; both arrays are contiguous and of the same size."""
+    if target.size < _FEW:
+        target[...] = source
+        return
+    halves, floats = source.reshape(-1), target.reshape(-1)
+    bits, numbers = halves.view(np.int16), floats.view(np.int32)
+    for start in range(0, floats.size, _BLOCK):
+        block, number = floats[start : start + _BLOCK], numbers[start : start + _BLOCK]
+        number[...] = bits[start : start + _BLOCK]
+        np.left_shift(number, _SHIFT, number)
+        np.bitwise_and(number, _SIGN_AND_NUMBER, number)
+        np.multiply(block, _BIAS, block)
+        if block.max() >= _BEYOND or block.min() <= -_BEYOND:
+            block[...] = halves[start : start + _BLOCK]
