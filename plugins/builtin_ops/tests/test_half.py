@@ -22,4 +22,5 @@ def test_blocks_without_infinities_do_not_hide_those_with() -> None:
     halves[1, 7] = -np.inf
     widened = np.empty(halves.shape, np.float32)
     widen_half(halves, widened)
-    assert widened[1, 7] == -np.inf and np.count_nonzero(widened) == 1
+    assert widened[1, 7] == -np.inf
+    assert np.count_nonzero(widened) == 1
