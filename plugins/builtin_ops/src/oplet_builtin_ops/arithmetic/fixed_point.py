@@ -9,6 +9,7 @@ fixedpoint.h.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -55,8 +56,12 @@ _ACTIVATIONS: Final = {
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """A real factor as (31-bit multiplier, shift); factors below 2**-32 become zero, as in QuantizeMultiplier."""
-    multipliers, shifts = quantize_multipliers([real])
-    return int(multipliers[0]), int(shifts[0])
+    ensure(math.isfinite(real), lambda: f"a scale ratio is {real}; scales must be finite and not zero.")
+    fraction, shift = math.frexp(real)
+    fixed = int(math.copysign(math.floor(abs(fraction) * 2.0**31 + 0.5), fraction))
+    if abs(fixed) == 1 << 31:
+        fixed, shift = fixed // 2, shift + 1
+    return (fixed, shift) if shift >= -31 and fixed else (0, 0)
 
 
 def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
@@ -118,6 +123,8 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
 
     `multiplier` and `shift` are scalars or broadcast against x. As in LiteRT, a left shift may wrap around.
     """
+    if isinstance(multiplier, int) and isinstance(shift, int) and 0 <= multiplier and shift <= 0:
+        return _scaled_down(np.asarray(x), multiplier, -shift)
     shift = np.asarray(shift, np.int64)
     shifted: NDArray[Any] = np.asarray(x)
     if (shift > 0).any():
@@ -126,6 +133,19 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
     if (shift < 0).any():
         return rounding_divide_by_pot(high, np.maximum(-shift, 0))
     return high
+
+
+def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
+    """x * multiplier * 2**(-31 - exponent) with both roundings, in as few passes as there can be."""
+    product = np.multiply(x, multiplier, dtype=np.int64)
+    product += 1 << 30
+    product >>= 31
+    if exponent:
+        below = product < 0
+        product += 1 << (exponent - 1)
+        product -= below
+        product >>= exponent
+    return product.astype(np.int32)
 
 
 def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
@@ -158,6 +178,7 @@ def ensure_scale(tensor: Tensor) -> float:
     return scale
 
 
+@lru_cache(maxsize=1024)
 def activation_range(activation: ActivationFunctionType, type: TensorType, scale: float, zero_point: int) -> tuple[int, int]:
     """The clamp that a fused activation becomes on a quantized output: its own range cut to the type's.
 
@@ -172,7 +193,7 @@ def activation_range(activation: ActivationFunctionType, type: TensorType, scale
         # LiteRT divides in float32 and rounds halves away from zero.
         with np.errstate(all="ignore"):
             steps = float(np.float32(bound) / np.float32(scale))
-        ensure(abs(steps) < 2.0**31, f"the activation's bound {bound:g} is {steps:g} steps of scale {scale:g}, beyond int32.")
+        ensure(abs(steps) < 2.0**31, lambda: f"the activation's bound {bound:g} is {steps:g} steps of scale {scale:g}, beyond int32.")
         return zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
 
     low, high = _ACTIVATIONS[activation]

@@ -111,10 +111,11 @@ def additive_registration(
         if node.inputs[0].type == TensorType.INT16:
             return _bind_int16(ufunc, node, plan)
 
-        def rule(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+        def rule(a: NDArray[np.int64], b: NDArray[np.int64]) -> Array:
             total = ufunc(plan.shares[0].of(a), plan.shares[1].of(b))
-            scaled = multiply_by_quantized_multiplier(total, plan.multiplier, plan.shift).astype(np.int64)
-            return np.clip(scaled + plan.zero_point, *plan.bounds)
+            scaled = multiply_by_quantized_multiplier(total, plan.multiplier, plan.shift)
+            scaled += np.int32(plan.zero_point)  # a sum of two 8-bit values is far from the ends of 32 bits
+            return clip(scaled, *(np.array(bound, np.int32) for bound in plan.bounds), scaled)
 
         return binary.bind_pairs(node, rule)
 
