@@ -82,3 +82,18 @@ def test_a_product_just_below_a_half_is_not_rounded_up() -> None:
     r = Requantizer(np.array([np.nextafter(0.5, 0), 0.5]), np.zeros(2, np.int64), 100, 7, -128, 127, Rounding.FLOAT)
     accumulators = np.array([[1, 1], [-1, -1], [2, 2]], np.float32)
     np.testing.assert_array_equal(run(r, accumulators, np.int8), [[7, 8], [7, 6], [8, 8]])
+
+
+@pytest.mark.parametrize("rounding", [Rounding.DOUBLE, Rounding.WIDE])
+@pytest.mark.parametrize(("dtype", "zero_point", "high"), [(np.int8, -128, 127), (np.int8, 3, 90), (np.uint8, 0, 255)])
+def test_sums_of_scaled_products_equal_the_definition(rounding: Rounding, dtype: type, zero_point: int, high: int) -> None:
+    draw = np.random.default_rng(1)
+    scales = np.array(SCALES)
+    r = Requantizer(scales, draw.integers(-2000, 2000, len(scales)), 2.0**20, zero_point, zero_point, high, rounding)
+    assert r.takes_scaled(np.dtype(dtype))
+    values = draw.integers(-255, 256, (4000, 24)).astype(np.float64)
+    weights = draw.integers(-127, 128, (24, len(scales))).astype(np.float64)
+    output = np.empty((len(values), len(scales)), dtype)
+    for function, arguments in r.calls(values @ (weights * r.factors), output, np.empty(output.size, np.float32), scaled=True):
+        function(*arguments)
+    np.testing.assert_array_equal(output, by_definition(r, values @ weights))

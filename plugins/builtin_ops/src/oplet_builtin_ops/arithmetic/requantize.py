@@ -68,13 +68,14 @@ class Requantizer:
     _fitting: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def calls(self, accumulators: Array, output: Array, scratch: Array) -> list[Call]:
+    def calls(self, accumulators: Array, output: Array, scratch: Array, scaled: bool = False) -> list[Call]:
         """The numpy calls that turn one block of accumulators into outputs; they may overwrite the accumulators.
 
         Args:
             accumulators: floats with integer values, (rows, channels), contiguous.
             output: the same shape, of the quantized type, contiguous.
-            scratch: float64, at least as many values.
+            scratch: float64, at least as many values; float32 serves float64 accumulators.
+            scaled: whether the accumulators, of type float64, are multiplied with the factors already; see `takes_scaled`.
         """
         if not output.size:
             return []
@@ -89,16 +90,18 @@ class Requantizer:
         unsigned = output.view(f"u{output.dtype.itemsize}").reshape(shape)
         # Float32 passes take half the time of float64 ones; accumulators that may be too large for it are float64 anyway.
         total = acc if acc.dtype == np.float32 and self.limit <= 2.0**24 else u
-        add_offset: Call = (np.add, (total, self._repeated("offset", joined, total.dtype), total))
-        convert_to_u: list[Call] = [] if u is acc else [(np.copyto, (u, acc))]
-        scale: Call = (np.multiply, (u, self._repeated("factor", joined), u))
+        # Numpy converts on the way, through a buffer that stays in the cache, in less time than another pass takes.
+        program: list[Call] = []
+        factors = self._repeated("factor", joined)
         if self._is_one_sided and self._is_small:
             # Small products are exact, and so is the offset's, to which the rest is added in advance.
-            program = [*convert_to_u, scale, (np.add, (u, self._repeated("scaled offset", joined), u))]
+            if not scaled:
+                program.append((np.multiply, (acc, factors, u)))
+            program.append((np.add, (u, self._repeated("scaled offset", joined), u)))
         else:
             # Large accumulators may cancel against large offsets before they are scaled, but not after.
-            program = [add_offset, *convert_to_u] if total is acc else [*convert_to_u, add_offset]
-            program.append(scale)
+            program.append((np.add, (acc, self._repeated("offset", joined, total.dtype), total)))
+            program.append((np.multiply, (total, factors, u)))
             if self._is_one_sided:
                 program.append((np.add, (u, self._repeated("threshold", joined), u)))
             elif self.rounding is Rounding.FLOAT:
@@ -106,6 +109,13 @@ class Requantizer:
             elif self._has_nudges:
                 program += _move_from_zero(total, u, spare, self._repeated("nudge", joined, spare.dtype))
         return program + self._store(u, spare, unsigned, output.dtype)
+
+    def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
+        """Whether accumulators may come as sums of products that are multiplied with the factors already, as float64.
+
+        Then these products, and all sums of theirs, are multiples of a channel's unit that float64 holds exactly.
+        """
+        return self._is_one_sided and self._is_small and self.fits(dtype)
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
         """Whether float64 gives exactly what fixed point gives, for outputs of an integer type."""

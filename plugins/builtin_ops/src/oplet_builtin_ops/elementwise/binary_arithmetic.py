@@ -14,7 +14,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import clip
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.elementwise.blocks import run_blocks
-from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
 
 __all__ = [
@@ -35,6 +35,8 @@ PairRule = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 #: A row of this many elements hides what a loop costs to start; rows beyond the longest would waste memory.
 _LONG: Final = 1024
 _LONGEST: Final = 1 << 16
+#: Look-ups at a time: what stays in the first-level cache as int64.
+_BLOCK: Final = 4096
 
 _EIGHT: Final = np.array([8], np.uint16)
 _CLAMPS: Final = {
@@ -156,14 +158,15 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
         f"table of {a.type.name}", lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1)
     )
     high, low = a.data.view(np.uint8), b.data.view(np.uint8)
-    index = node.temporaries[0].data
-    flat, target, take = index.reshape(-1), output.data.reshape(-1), table.take
+    index, wide = (temporary.data for temporary in node.temporaries)
+    flat = index.reshape(-1)
+    find = _lookups(table, flat, wide, output.data.reshape(-1))
     if a.is_constant:
         shifted = node.cached("shifted", lambda: high.astype(np.uint16) << 8)
 
         def run_constant() -> None:
             np.bitwise_or(shifted, low, index)
-            take(flat, None, target, "clip")
+            find()
 
         return run_constant
 
@@ -171,14 +174,26 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
         index[...] = high
         np.left_shift(flat, _EIGHT, flat)
         np.bitwise_or(index, low, index)
-        take(flat, None, target, "clip")
+        find()
 
     return run
 
 
 def add_pair_scratch(context: Context, node: Node) -> None:
     """Ask, in `prepare`, for the scratch memory of `bind_pairs`."""
-    context.add_temporary(node, node.outputs[0].shape, TensorType.UINT16)
+    output = node.outputs[0]
+    context.add_temporary(node, output.shape, TensorType.UINT16)
+    context.add_temporary(node, (min(output.size, _BLOCK),), TensorType.INT64)
+
+
+def _lookups(table: Array, index: Array, wide: Array, target: Array) -> Thunk:
+    """What looks up all values, as many at a time as `wide` has room for: `take` copies indices of other types than int64."""
+    step = max(1, len(wide))
+    pieces = [(index[i : i + step], target[i : i + step]) for i in range(0, len(index), step)]
+    calls: list[Call] = []
+    for narrow, part in pieces:
+        calls += [(np.copyto, (wide[: len(part)], narrow)), (table.take, (wide[: len(part)], None, part, "clip"))]
+    return run_calls(calls)
 
 
 def _widened(tensor: Tensor) -> NDArray[np.int64]:

@@ -33,6 +33,8 @@ __all__ = [
 ]
 
 
+#: Products per output that are faster in float64 than the passes that scale the outputs.
+_SHALLOW = 32
 _LARGEST = {TensorType.INT8: 128, TensorType.UINT8: 255, TensorType.INT16: 32768, TensorType.INT4: 8, TensorType.INT2: 2}
 
 
@@ -149,7 +151,8 @@ class QuantizedLayer:
         centred: whether the kernel takes the zero point out of the activations before it multiplies.
         as_int8: whether the memory of the weights is read as int8 values whatever their type, as LiteRT's convolutions do.
         bound: on the sums of products.
-        scratch: float64 scratch of the requantizer.
+        scratch: of the requantizer.
+        folds: whether the weights are multiplied with the factors before the product, not its result after it.
     """
 
     node: Node
@@ -166,6 +169,8 @@ class QuantizedLayer:
     as_int8: bool = False
     bound: float = field(init=False)
     scratch: Tensor = field(init=False)
+    folds: bool = field(default=False, init=False)
+    _requantizer: Requantizer | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         depth = self.weights.size // max(1, self.weights.shape[self.axis])
@@ -178,7 +183,15 @@ class QuantizedLayer:
     @property
     def compute(self) -> TensorType:
         """The float type to multiply in."""
-        return exact_type(self.bound)
+        return TensorType.FLOAT64 if self.folds else exact_type(self.bound)
+
+    def fold(self, depth: int) -> None:
+        """Multiply the weights with the factors beforehand where that saves more than products in float64 cost.
+
+        Args:
+            depth: products per output.
+        """
+        self.folds = depth <= _SHALLOW and self.fixed and self.requantizer().takes_scaled(self.output.dtype)
 
     @property
     def fixed(self) -> bool:
@@ -194,10 +207,13 @@ class QuantizedLayer:
 
     def add_scratch(self, context: Context, size: int, lanes: int = 1) -> None:
         """Ask for the requantizer's scratch, for blocks of at most `size` values in each of the lanes."""
-        self.scratch = context.add_temporary(self.node, (lanes, size), TensorType.FLOAT64)
+        narrow = self.folds or self.compute == TensorType.FLOAT64
+        self.scratch = context.add_temporary(self.node, (lanes, size), TensorType.FLOAT32 if narrow else TensorType.FLOAT64)
 
     def requantizer(self) -> Requantizer:
         """What turns accumulators into outputs; unless they are centred, it takes the input's zero point out of them."""
+        if self._requantizer is not None:
+            return self._requantizer
         left = 0 if self.centred else self.source.zero_point
         offsets = self.rows().sum(axis=1, dtype=np.int64) * -left
         if self.bias is not None:
@@ -205,11 +221,14 @@ class QuantizedLayer:
         output = self.output
         low, high = activation_range(self.activation, output.type, output.scale, output.zero_point)
         limit = self.bound + float(np.absolute(offsets).max(initial=0))
-        return Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
+        requantizer = Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
+        if self.fixed:
+            self._requantizer = requantizer
+        return requantizer
 
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
         """The calls that turn one block of accumulators into outputs."""
-        return requantizer.calls(block, target, self.scratch.data[lane])
+        return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
 
     def thunk(self, calls: Callable[[], list[Call]]) -> Thunk:
         """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""
