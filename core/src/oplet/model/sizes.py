@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from oplet.schema.enums import TensorType
 
-__all__ = ["LARGEST", "PACKED_BITS", "bytes_needed", "values_in"]
+__all__ = ["ELEMENT_BITS", "LARGEST", "PACKED_BITS", "bytes_needed", "values_in"]
 
 #: Bits of one value of each packed type.
 PACKED_BITS = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}
-_BITS = {
+#: Bits of one value of each type whose values have a fixed size.
+ELEMENT_BITS = {
     TensorType.FLOAT32: 32, TensorType.FLOAT16: 16, TensorType.INT32: 32, TensorType.UINT8: 8, TensorType.INT64: 64,
     TensorType.BOOL: 8, TensorType.INT16: 16, TensorType.COMPLEX64: 64, TensorType.INT8: 8, TensorType.FLOAT64: 64,
     TensorType.COMPLEX128: 128, TensorType.UINT64: 64, TensorType.UINT32: 32, TensorType.UINT16: 16,
@@ -23,16 +25,13 @@ LARGEST = 2**63 - 1
 
 def bytes_needed(shape: Iterable[int], type: TensorType) -> int | None:
     """Bytes that a tensor's values take in a file; None for strings, resources and variants, which have no fixed size."""
-    bits = _BITS.get(type)
+    bits = ELEMENT_BITS.get(type)
     if bits is None:
         return None
-    count = 1
-    for dim in shape:
-        count *= int(dim)
-    return (count * bits + 7) // 8
+    return (math.prod(map(int, shape)) * bits + 7) // 8
 
 
 def values_in(size: int, type: TensorType) -> int:
     """How many values of a type `size` bytes hold; 0 for types whose values have no fixed size."""
-    bits = _BITS.get(type)
+    bits = ELEMENT_BITS.get(type)
     return size * 8 // bits if bits else 0

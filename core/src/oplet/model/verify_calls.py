@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from oplet.errors import ModelError
 from oplet.schema import tables
@@ -30,6 +31,8 @@ def verify_calls(root: tables.Model) -> None:
         called: dict[int, None] = {}
         for number, operator in enumerate(subgraph.operators or []):
             for table in (operator.builtin_options, operator.builtin_options_2):
+                if table is None:
+                    continue
                 for role, index in called_subgraphs(table):
                     if 0 <= index < len(subgraphs):
                         called[index] = None
@@ -50,9 +53,13 @@ def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
         for index in () if options.branch_subgraph_indices is None else options.branch_subgraph_indices.tolist():
             yield "branch", index
         return
-    for field in type(options).fields:
-        if field.name.endswith(_SUFFIX):
-            yield field.name.removesuffix(_SUFFIX), getattr(options, field.name)
+    for name in _index_fields(type(options)):
+        yield name.removesuffix(_SUFFIX), getattr(options, name)
+
+
+@cache
+def _index_fields(options: type[Table]) -> tuple[str, ...]:
+    return tuple(field.name for field in options.fields if field.name.endswith(_SUFFIX))
 
 
 def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:

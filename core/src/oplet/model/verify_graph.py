@@ -54,8 +54,9 @@ class _Graph:
                 )
             if (wrong := unknown_member(operator)) is not None:
                 raise ModelError(f"{self.node(number)} {wrong}")
-            self.verify_inputs(number, operator)
-            self.verify_outputs(number, operator)
+            inputs = _indices(operator.inputs)
+            self.verify_inputs(number, inputs)
+            self.verify_outputs(number, inputs if operator.builtin_options is not None else [], _indices(operator.outputs))
             for index in _indices(operator.intermediates):
                 if not 0 <= index < len(self.tensors):
                     raise ModelError(f"{self.node(number)} has an intermediate at tensor {index}; {self.count()}.")
@@ -67,9 +68,9 @@ class _Graph:
                     f"writes it, and it is no input and no constant.{missing}"
                 )
 
-    def verify_inputs(self, number: int, operator: tables.Operator) -> None:
+    def verify_inputs(self, number: int, inputs: list[int]) -> None:
         count, writers, given = len(self.tensors), self.writers, self.inputs
-        for position, index in enumerate(_indices(operator.inputs)):
+        for position, index in enumerate(inputs):
             if index in writers or index in given or index == -1:
                 continue
             if not 0 <= index < count:
@@ -78,15 +79,15 @@ class _Graph:
                 continue
             raise self.never_written(number, index)
 
-    def verify_outputs(self, number: int, operator: tables.Operator) -> None:
-        outputs = _indices(operator.outputs)
-        read = set(_indices(operator.inputs)) if operator.builtin_options is not None else ()
+    def verify_outputs(self, number: int, inputs: list[int], outputs: list[int]) -> None:
+        read = inputs if len(outputs) < 2 else set(inputs)
+        tensors, writers = self.tensors, self.writers
         for position, index in enumerate(outputs):
-            if not 0 <= index < len(self.tensors):
+            if not 0 <= index < len(tensors):
                 raise ModelError(f"{self.node(number)} has output {position} at tensor {index}; {self.count()}.")
-            if index in self.writers:
-                raise self.written_twice(number, index, self.node(self.writers[index]))
-            if self.model.tensor_bytes(self.tensors[index]) is not None:
+            if index in writers:
+                raise self.written_twice(number, index, self.node(writers[index]))
+            if self.model.tensor_bytes(tensors[index]) is not None:
                 raise ModelError(f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which is a constant.")
             if index in read:
                 raise self.overwrites(number, index)
@@ -94,7 +95,7 @@ class _Graph:
                 raise ModelError(
                     f"{self.node(number)} writes tensor {index} ('{self.name(index)}'), which is an input of the graph."
                 )
-            self.writers[index] = number
+            writers[index] = number
 
     def has_value(self, index: int) -> bool:
         """Whether a tensor can be read at this point of the graph."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.sizes import LARGEST, bytes_needed
+from oplet.model.sizes import ELEMENT_BITS, LARGEST, bytes_needed
 from oplet.model.verify_sparsity import verify_sparsity
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
@@ -20,6 +21,8 @@ __all__ = ["MAX_RANK", "TensorRules", "verify_strings"]
 #: Dimensions that a numpy array can have.
 MAX_RANK: int = getattr(np, "MAXDIMS", 64)
 
+#: Bits of a tensor about whose size there is no question.
+_CERTAIN = 1 << 60
 _FLOATS = (TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT32, TensorType.FLOAT64)
 _ZERO_POINTS = {
     TensorType.INT8: (-128, 127),
@@ -34,6 +37,8 @@ class TensorRules:
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._buffers = model.root.buffers or []
+        self._count = len(self._buffers)
         self._strings: set[int] = set()  # addresses of the buffers of strings that were looked at
 
     def verify(self, tensor: tables.Tensor, index: int, tensors: Sequence[tables.Tensor], where: str) -> None:
@@ -46,6 +51,8 @@ class TensorRules:
         Raises:
             ModelError: a rule is broken.
         """
+        if self._is_plain(tensor):
+            return
         what = f"Tensor {index} ('{shown(tensor.name)}') of {where}"
         if not isinstance(tensor.type, TensorType):
             raise ModelError(
@@ -53,7 +60,7 @@ class TensorRules:
                 f"types go from 0 to {int(max(TensorType))} ({max(TensorType).name})."
             )
         shape = _shape(tensor, what)
-        model, size = self._model, len(self._model.root.buffers or [])
+        model, size = self._model, self._count
         if tensor.buffer >= size:
             raise ModelError(f"Tensor specifies out of range buffer {tensor.buffer} (only {size} buffers). {what} does.")
         data = None if tensor.external_buffer else model.buffer(tensor.buffer)
@@ -75,6 +82,30 @@ class TensorRules:
         if tensor.quantization is not None:
             _verify_quantization(tensor.quantization, shape, tensor.type, what)
             _verify_details(tensor.quantization.details, shape, tensors, what)
+
+    def _is_plain(self, tensor: tables.Tensor) -> bool:
+        """Whether a tensor keeps all rules for reasons that are quickly seen, as most tensors do."""
+        bits = ELEMENT_BITS.get(tensor.type) if type(tensor.type) is TensorType else None
+        quantization = tensor.quantization
+        if (
+            bits is None
+            or tensor.shape is None
+            or (quantization is not None and (quantization.scale is not None or quantization.details is not None))
+            or tensor.sparsity is not None
+            or tensor.external_buffer
+            or tensor.is_variable
+            or tensor.buffer >= self._count
+            or len(tensor.shape) > MAX_RANK
+        ):
+            return False
+        shape = tensor.shape.tolist()
+        size = math.prod(shape) * bits
+        if size > _CERTAIN or (shape and min(shape) <= 0):
+            return False
+        buffer = self._buffers[tensor.buffer]
+        if buffer.data is None:
+            return buffer.offset <= 1
+        return not buffer.data.size or buffer.data.size * 8 >= size
 
 
 def _shape(tensor: tables.Tensor, what: str) -> list[int]:
@@ -138,12 +169,14 @@ def _verify_quantization(quantization: tables.QuantizationParameters, shape: lis
                 f"num_scales must be 1 for per-layer quantization, or {shape[dimension]} for per-axis quantization, but got {scales.size}. "
                 f"{what} has them."
             )
-    bad = ~(np.isfinite(scales) & (scales >= 0))
-    if bad.any():
+    low, high = (scales.min(), scales.max()) if scales.size > 1 else (scales[0], scales[0])
+    if not 0 <= low <= high < math.inf:  # nor is it so of NaNs
+        bad = ~(np.isfinite(scales) & (scales >= 0))
         raise ModelError(f"{what} has a scale of {scales[bad][0]}; scales are positive numbers.")
     lowest, highest = _ZERO_POINTS.get(type, (-(2**31), 2**31 - 1))
-    outside = zero_points[(zero_points < lowest) | (zero_points > highest)]
-    if outside.size:
+    low, high = (zero_points.min(), zero_points.max()) if zero_points.size > 1 else (zero_points[0], zero_points[0])
+    if not lowest <= low <= high <= highest:
+        outside = zero_points[(zero_points < lowest) | (zero_points > highest)]
         raise ModelError(f"{what} has zero point {outside[0]}, outside {lowest} to {highest}, the values of {type.name}.")
 
 

@@ -15,7 +15,7 @@ from oplet.model.sizes import PACKED_BITS, bytes_needed
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.schema import tables
-from oplet.schema.enums import TensorType
+from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -43,22 +43,20 @@ def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
 
 def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
-    signature = table.shape_signature
+    signature, quantization = table.shape_signature, table.quantization
     raw = model.tensor_bytes(table)
     load: Callable[[], Array] | None = None
     allocation = Allocation.PERSISTENT if table.is_variable else Allocation.ARENA
     if raw is not None:
         allocation = Allocation.CONSTANT
-        load = partial(
-            _read_constant, raw, table.type, shape, table.sparsity is not None, f"tensor {index} ('{table.name or ''}')"
-        )
+        load = partial(_read_constant, raw, table, shape, index)
     return Tensor(
         index,
         table.name or "",
         table.type,
         shape,
         shape_signature=tuple(signature.tolist()) if signature is not None and signature.size else shape,
-        quantization=_quantization(table.quantization),
+        quantization=None if quantization is None or quantization.scale is None else _quantization(quantization),
         sparsity=table.sparsity,
         is_variable=table.is_variable,
         allocation=allocation,
@@ -66,8 +64,8 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
     )
 
 
-def _quantization(table: tables.QuantizationParameters | None) -> Quantization | None:
-    if table is None or table.scale is None or not table.scale.size:
+def _quantization(table: tables.QuantizationParameters) -> Quantization | None:
+    if table.scale is None or not table.scale.size:
         return None
     zero_points = table.zero_point if table.zero_point is not None else np.zeros(table.scale.size, np.int64)
     return Quantization(table.scale, zero_points, table.quantized_dimension)
@@ -86,8 +84,9 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
     return Quantization(scales, zero_points, block_size=details.block_size)
 
 
-def _read_constant(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, what: str) -> Array:
+def _read_constant(raw: NDArray[np.uint8], table: tables.Tensor, shape: tuple[int, ...], index: int) -> Array:
     """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values."""
+    type, sparse, what = table.type, table.sparsity is not None, f"tensor {index} ('{table.name or ''}')"
     if type is TensorType.STRING:
         array = read_strings(raw, what)
         if array.size != int(np.prod(shape)):
@@ -101,9 +100,8 @@ def _read_constant(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, .
         needed = bytes_needed(shape, type)
         if needed is None:
             raise ModelError(f"{what} is of type {type.name}, which cannot be a constant.")
-        array = raw[: raw.size // numpy_dtype(type).itemsize * numpy_dtype(type).itemsize if sparse else needed].view(
-            numpy_dtype(type)
-        )
+        dtype = numpy_dtype(type)
+        array = raw[: raw.size // dtype.itemsize * dtype.itemsize if sparse else needed].view(dtype)
         array = array if sparse else array.reshape(shape)
     array.flags.writeable = False
     return array
@@ -147,8 +145,12 @@ def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:
     """The nodes of a subgraph, not yet resolved."""
     nodes = []
+    ops: dict[int, tuple[BuiltinOperator, str, int]] = {}
     for index, table in enumerate(subgraph.operators or []):
-        op, name, version = model.op_of(table)
+        code = table.opcode_index
+        if code not in ops:
+            ops[code] = model.op_of(table)
+        op, name, version = ops[code]
         inputs = [] if table.inputs is None else table.inputs.tolist()
         outputs = [] if table.outputs is None else table.outputs.tolist()
         between = [] if table.intermediates is None else table.intermediates.tolist()
