@@ -29,13 +29,13 @@ _SPARE = 1 / 32
 #: A request's number, its size, and the first and last position.
 _Request = tuple[int, int, int, int]
 
-#: In which order to place requests: the larger first, of equal ones the earlier or the longer; those first that take the most for
-#: the longest time; in the order of time.
+#: In which order to place requests: the larger first, of equal ones the earlier; in the order of time; those first that take the most
+#: for the longest time; the larger first, of equal ones the longer.
 _ORDERS: tuple[Callable[[_Request], Any], ...] = (
     lambda request: (-request[1], request[2]),
-    lambda request: (-request[1], request[2] - request[3]),
-    lambda request: -request[1] * (request[3] - request[2] + 1),
     lambda request: (request[2], -request[1]),
+    lambda request: -request[1] * (request[3] - request[2] + 1),
+    lambda request: (-request[1], request[2] - request[3]),
 )
 
 
@@ -78,14 +78,15 @@ def plan(lifetimes: list[Lifetime]) -> Placement:
             base += sizes[i]
         elif sizes[i]:
             others.append((i, sizes[i], first, last))
+    if not others:
+        return Placement(offsets, base)
     best: dict[int, int] = {}
-    total = enough = 0
-    for order in _ORDERS if others else ():
-        found, extent = _place(sorted(others, key=order))
-        if not best:
-            enough = int(_most_alive(others) * (1 + _SPARE))
-        if not best or extent < total:
-            best, total = found, extent
+    total = sum(request[1] for request in others) + 1
+    enough = int(_most_alive(others) * (1 + _SPARE))
+    for order in _ORDERS:
+        found = _place(sorted(others, key=order), total)
+        if found is not None:
+            best, total = found
         if total <= enough:
             break
     for i, offset in best.items():
@@ -93,8 +94,8 @@ def plan(lifetimes: list[Lifetime]) -> Placement:
     return Placement(offsets, base + total)
 
 
-def _place(requests: Sequence[_Request]) -> tuple[dict[int, int], int]:
-    """The offset of each request, placed in this order, and the bytes that they take together."""
+def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], int] | None:
+    """The offset of each request, placed in this order, and the bytes that they take together; None from `limit` bytes on."""
     offsets: dict[int, int] = {}
     total = 0
     near: Sequence[tuple[int, int, int, int]]
@@ -116,6 +117,8 @@ def _place(requests: Sequence[_Request]) -> tuple[dict[int, int], int]:
         top = offset + size
         if top > total:
             total = top
+            if total >= limit:
+                return None
         for stretch in range(start, stop):
             if stretch in placed:
                 insort(placed[stretch], (offset, top, first, last))
