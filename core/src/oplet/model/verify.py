@@ -16,6 +16,7 @@ from oplet.schema.naming import shown
 
 __all__ = ["verify"]
 
+_OPERATORS = frozenset(BuiltinOperator)
 #: How many nodes a message lists.
 _LISTED = 8
 
@@ -59,11 +60,10 @@ def _verify_buffers(model: Model) -> None:
 
 
 def _verify_operator_codes(root: tables.Model) -> None:
-    highest = max(BuiltinOperator)
-    known = set(BuiltinOperator)
     for index, code in enumerate(root.operator_codes or []):
         number = tables.operator_code(code)
-        if number not in known:
+        if number not in _OPERATORS:
+            highest = max(BuiltinOperator)
             raise ModelError(
                 f"Op builtin_code out of range: {number}. Are you using old TFLite binary with newer model? Operator code {index} is "
                 f"not in this schema, whose highest is {int(highest)} ({highest.name}); upgrade oplet. {_users(root, index)}"

@@ -28,17 +28,24 @@ Array = NDArray[Any]
 def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
     """The run-time tensors of a subgraph; constants are read when they are first used."""
     tensors = [_load_tensor(model, index, table) for index, table in enumerate(subgraph.tensors or [])]
-    written = {int(i) for op in subgraph.operators or [] if op.outputs is not None for i in op.outputs}
-    given = {int(i) for i in subgraph.inputs} if subgraph.inputs is not None else set()
+    made: set[int] | None = None
     for tensor, table in zip(tensors, subgraph.tensors or []):
         details = table.quantization.details if table.quantization is not None else None
         if isinstance(details, tables.BlockwiseQuantization):
             tensor.quantization = _blockwise(tensors, details, tensor)
-        if tensor.allocation is Allocation.ARENA and not tensor.size and tensor.index not in written | given:
-            # An empty constant has no bytes by which the file could tell it from an activation.
-            tensor.allocation = Allocation.CONSTANT
-            tensor.provide(np.empty(tensor.shape, tensor.dtype))
+        if 0 in tensor.shape and tensor.allocation is Allocation.ARENA:
+            made = _made(subgraph) if made is None else made
+            if tensor.index not in made:
+                # An empty constant has no bytes by which the file could tell it from an activation.
+                tensor.allocation = Allocation.CONSTANT
+                tensor.provide(np.empty(tensor.shape, tensor.dtype))
     return tensors
+
+
+def _made(subgraph: tables.SubGraph) -> set[int]:
+    """The tensors that a node or the caller writes."""
+    vectors = [subgraph.inputs, *(operator.outputs for operator in subgraph.operators or [])]
+    return {index for vector in vectors if vector is not None for index in vector.tolist()}
 
 
 def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:

@@ -85,6 +85,8 @@ class _Decoder:
         self.array = np.frombuffer(buffer, np.uint8)
         self.array.flags.writeable = False
         self.size = len(buffer)
+        whole = self.array[: self.size & -4]
+        self.words = {"i": whole.view("<i4"), "u": whole.view("<u4"), "f": whole.view("<f4")}
         self.where = where
         self.unknown = unknown
         self.layouts: dict[tuple[int, type[Table]], _Layout] = {}
@@ -183,11 +185,17 @@ class _Decoder:
         for offset in wide:
             if (position + offset) % 8:
                 raise self.fail(f"a field of {cls.__name__} is not aligned", position + offset)
-        values: dict[str, Any] = {}
-        for packed, names in groups:
-            values.update(zip(names, packed.unpack_from(buffer, position)))
+        values: dict[str, Any]
+        if len(groups) == 1:
+            [(packed, names)] = groups
+            values = dict(zip(names, packed.unpack_from(buffer, position)))
+        else:
+            values = {}
+            for packed, names in groups:
+                values.update(zip(names, packed.unpack_from(buffer, position)))
         for name, members in enums:
-            values[name] = members.get(values[name], values[name])
+            number = values[name]
+            values[name] = members.get(number, number)
         for name, offset, dtype, itemsize in vectors:
             target = position + offset + values[name]
             start = target + 4
@@ -197,7 +205,10 @@ class _Decoder:
             self.bytes_left -= nbytes
             if start + nbytes > whole or self.bytes_left < 0:
                 raise self.too_long(cls, name, target, start + nbytes)
-            values[name] = self.array[start : start + nbytes].view(dtype)
+            if itemsize == 4:
+                values[name] = self.words[dtype.kind][start >> 2 : (start + nbytes) >> 2]
+            else:
+                values[name] = self.array[start : start + nbytes].view(dtype)
         for field, offset in references:
             at = position + offset
             values[field.name] = self.reference(cls, field, at, at + values[field.name])
