@@ -92,8 +92,9 @@ def test_sums_of_scaled_products_equal_the_definition(rounding: Rounding, dtype:
     r = Requantizer(scales, draw.integers(-2000, 2000, len(scales)), 2.0**20, zero_point, zero_point, high, rounding)
     assert r.takes_scaled(np.dtype(dtype))
     values = draw.integers(-255, 256, (4000, 24)).astype(np.float64)
-    weights = draw.integers(-127, 128, (24, len(scales))).astype(np.float64)
+    weights = draw.integers(-127, 128, (len(scales), 24))
     output = np.empty((len(values), len(scales)), dtype)
-    for function, arguments in r.calls(values @ (weights * r.factors), output, np.empty(output.size, np.float32), scaled=True):
+    products = np.pad(values, ((0, 0), (0, 1)), constant_values=1) @ r.scaled(weights).T
+    for function, arguments in r.calls(products, output, np.empty(output.size, np.float32), scaled=True):
         function(*arguments)
-    np.testing.assert_array_equal(output, by_definition(r, values @ weights))
+    np.testing.assert_array_equal(output, by_definition(r, values @ weights.T))

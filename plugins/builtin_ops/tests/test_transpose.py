@@ -23,6 +23,15 @@ def test_output_axis_i_is_input_axis_perm_i(perm: tuple[int, ...], constant: boo
     np.testing.assert_array_equal(output, values.transpose(perm))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_a_large_map_gets_its_few_channels_last(dtype: str) -> None:
+    values = np.random.default_rng(0).integers(-128, 128, (1, 3, 40, 80)).astype(dtype)
+    model = one_op_model(
+        "TRANSPOSE", [Spec(dtype, values.shape), np.array([0, 2, 3, 1], np.int32)], [Spec(dtype, (1, 40, 80, 3))]
+    )
+    np.testing.assert_array_equal(run_op(model, values)[0], values.transpose(0, 2, 3, 1))
+
+
 @pytest.mark.parametrize(
     ("perm", "reason"),
     [([7, 0], r"\[7, 0\] is 7"), ([0, 0], r"\[0, 0\] names an axis twice"), ([0], "must name each of the 2 axes")],

@@ -75,7 +75,7 @@ class Requantizer:
             accumulators: floats with integer values, (rows, channels), contiguous.
             output: the same shape, of the quantized type, contiguous.
             scratch: float64, at least as many values; float32 serves float64 accumulators.
-            scaled: whether the accumulators, of type float64, are multiplied with the factors already; see `takes_scaled`.
+            scaled: whether the accumulators are float64 products of `scaled` weights.
         """
         if not output.size:
             return []
@@ -96,8 +96,7 @@ class Requantizer:
         if self._is_one_sided and self._is_small:
             # Small products are exact, and so is the offset's, to which the rest is added in advance.
             if not scaled:
-                program.append((np.multiply, (acc, factors, u)))
-            program.append((np.add, (u, self._repeated("scaled offset", joined), u)))
+                program += [(np.multiply, (acc, factors, u)), (np.add, (u, self._repeated("scaled offset", joined), u))]
         else:
             # Large accumulators may cancel against large offsets before they are scaled, but not after.
             program.append((np.add, (acc, self._repeated("offset", joined, total.dtype), total)))
@@ -111,11 +110,20 @@ class Requantizer:
         return program + self._store(u, spare, unsigned, output.dtype)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
-        """Whether accumulators may come as sums of products that are multiplied with the factors already, as float64.
+        """Whether accumulators may come as products of weights that are scaled already.
 
-        Then these products, and all sums of theirs, are multiples of a channel's unit that float64 holds exactly.
+        Then all sums of such products are multiples of a channel's unit that float64 holds exactly, in whatever order they are made.
         """
         return self._is_one_sided and self._is_small and self.fits(dtype)
+
+    def scaled(self, rows: Array) -> Array:
+        """Weights multiplied with the factors, float64: a row for each channel, and in each a value more that is always added."""
+        return np.concatenate([rows * self.factors[:, None], self._scaled_offsets[:, None]], axis=1)
+
+    @property
+    def _scaled_offsets(self) -> Array:
+        """What is added to scaled accumulators before what is below the point is cut off."""
+        return np.asarray(self.nudges + 0.5 + self.offsets * self.factors)
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
         """Whether float64 gives exactly what fixed point gives, for outputs of an integer type."""
@@ -196,9 +204,10 @@ class Requantizer:
                 values = self.offsets
             elif what == "nudge":
                 values = self.nudges
-            else:
+            elif what == "threshold":
                 values = self.nudges + 0.5
-                values = values if what == "threshold" else values + self.offsets * self.factors
+            else:
+                values = self._scaled_offsets
             self._tiled[key] = repeated(values.astype(dtype), joined)
         return self._tiled[key]
 

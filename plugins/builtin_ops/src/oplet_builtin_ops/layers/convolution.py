@@ -23,8 +23,11 @@ __all__ = ["Products", "filter_matrices", "plan_products"]
 Array = NDArray[Any]
 
 
-#: About how many seconds a product and the last passes over an output take.
-_PRODUCT, _FINISH = 1.5e-11, 5e-10
+#: About how many seconds a product takes. The last passes over outputs do not count here: they are many short calls, from which
+#: threads win nothing.
+_PRODUCT = 1.5e-11
+#: Outputs of a strip where threads share a layer: their calls should be long, see `program.lane_count`.
+_SHARED = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Products:
         accumulators: the products of a strip, None if they go straight to the output.
         lanes: how many threads share the strips; each has its own part of `columns` and `accumulators`.
         context: what starts the lanes.
+        added: 1 if a last row of the matrices is added to each output, for which every patch ends in a one; else 0.
     """
 
     windows: Windows
@@ -52,6 +56,7 @@ class Products:
     accumulators: Tensor | None
     lanes: int
     context: Context
+    added: int = 0
 
     @property
     def longest(self) -> int:
@@ -72,7 +77,7 @@ class Products:
         Args:
             source: the input.
             pad: the value of its padding.
-            matrices: the weights, (groups, depth, filters of a group), of the type to compute in.
+            matrices: the weights, (groups, depth + added, filters of a group), of the type to compute in.
             output: (windows, filters); where the products go if there are no accumulators.
             finish: the calls that finish a strip, given its products.
         """
@@ -87,6 +92,9 @@ class Products:
                 part = program if number < 0 else lanes[number]
                 part += windows.padding_calls(source, padded, pad, strips)
             source = padded
+        if self.added and self.columns is not None:
+            for lane, columns in zip(lanes, self.columns.data):
+                lane.append((columns[:, self.depth].fill, (1,)))
         for strip in self.strips:
             count = strip.stop - strip.start
             block = output[strip.start : strip.stop]
@@ -97,9 +105,10 @@ class Products:
                 rows = source.reshape(windows.count, self.depth)[strip.start : strip.stop]
                 lane.append((np.matmul, (rows, matrices[0], block)))
             else:
-                columns = self.columns.data[strip.lane].reshape(-1)[: count * self.depth * self.groups]
+                depth = self.depth + self.added
+                columns = self.columns.data[strip.lane].reshape(-1)[: count * depth * self.groups]
                 lane += self._gather(source, strip, columns)
-                parts = columns.reshape(self.groups, count, self.depth)
+                parts = columns.reshape(self.groups, count, depth)
                 width = self.filters // self.groups
                 for group in range(self.groups):
                     target = block[:, group * width : (group + 1) * width]
@@ -110,8 +119,9 @@ class Products:
     def _gather(self, source: Array, strip: Strip, columns: Array) -> list[Call]:
         windows = self.windows
         if windows.are_rows and self.groups == 1:
-            rows = source.reshape(-1)[strip.start * self.depth : strip.stop * self.depth]
-            return [(convert, (columns, rows))]
+            rows = source.reshape(-1, self.depth)[strip.start : strip.stop]
+            target = columns.reshape(len(rows), self.depth + self.added)[:, : self.depth]
+            return [(convert, (target, rows))]
         patches = windows.patches(source)[strip.where]
         size = windows.channels // self.groups
         target = columns.reshape(self.groups, *patches.shape[:-1], size)
@@ -131,6 +141,7 @@ def plan_products(
     groups: int = 1,
     in_place: bool = False,
     by_image: bool = False,
+    added: int = 0,
 ) -> Products:
     """Lay out the products of a convolution and ask for its scratch memory.
 
@@ -139,11 +150,14 @@ def plan_products(
         compute: the float type to multiply in.
         in_place: whether the output itself takes the products.
         by_image: whether no strip may hold windows of two images.
+        added: as in `Products`; only for windows that are rows.
     """
     depth = windows.height.filter * windows.width.filter * (windows.channels // groups)
     gathered = source != compute or groups > 1 or not windows.are_rows
     size = strip_size(depth, filters // groups, gathered)
-    lanes = lane_count(context, windows.count * filters * (depth * _PRODUCT + _FINISH))
+    lanes = lane_count(context, windows.count * filters * depth * _PRODUCT)
+    if lanes > 1 and not gathered:
+        size = max(size, _SHARED // filters)
     strips = shared_strips(windows, size, by_image, lanes)
     longest = max((strip.stop - strip.start for strip in strips), default=0)
     return Products(
@@ -152,10 +166,11 @@ def plan_products(
         filters,
         strips,
         context.add_temporary(node, windows.padded_shape, source) if windows.is_padded and strips else None,
-        context.add_temporary(node, (lanes, longest, depth * groups), compute) if gathered else None,
+        context.add_temporary(node, (lanes, longest, depth * groups + added), compute) if gathered else None,
         None if in_place else context.add_temporary(node, (lanes, longest, filters), compute),
         lanes,
         context,
+        added,
     )
 
 

@@ -134,7 +134,9 @@ def _plan_quantized(
     if windows.are_rows:
         # Patches that have to be gathered take twice as long as float64.
         layer.fold(weights.size // filters)
-    products = plan_products(context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups)
+    products = plan_products(
+        context, node, windows, filters, source=source.type, compute=layer.compute, groups=groups, added=int(layer.folds)
+    )
     layer.add_scratch(context, products.longest * filters, products.lanes)
     return products, layer
 
@@ -142,7 +144,7 @@ def _plan_quantized(
 def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> list[Call]:
     requantizer = layer.requantizer()
     dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    rows = layer.rows() * requantizer.factors[:, None] if layer.folds else layer.rows()
+    rows = requantizer.scaled(layer.rows()) if layer.folds else layer.rows()
     matrices = _matrices(node, products, rows, dtype, layer.weights)
     output = layer.output.data.reshape(-1, products.filters)
 
