@@ -2,11 +2,18 @@
 
 numpy and BLAS let go of Python's lock while they compute, so that threads of one process do run at once. What is to run at
 once is cut into as many parts as there are threads; the thread that invokes takes the first part itself.
+
+Where Linux wakes a thread on the core of the one that wakes it, though another idles, the two take turns, and threads that sleep
+most of the time are never moved apart. A thread that finds itself there therefore leaves, once in a while, and stays away on its
+own as long as its new core has nothing else to do.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
+import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
@@ -17,8 +24,11 @@ from oplet.runtime.arithmetic import adopt
 __all__ = ["Workers"]
 
 Thunk = Callable[[], None]
-#: A part of the work and where to say that it is done, with the error if it failed.
-_Task = tuple[Thunk, "SimpleQueue[BaseException | None]"]
+#: A part of the work, on which core the thread runs that wants it done, and where to say that it is, with the error if it failed.
+_Task = tuple[Thunk, int, "SimpleQueue[BaseException | None]"]
+
+#: Seconds between two moves; a core that is busy with other programs lets a thread wait for about ten milliseconds.
+_BETWEEN_MOVES = 1.0
 
 
 class Workers:
@@ -44,8 +54,9 @@ class Workers:
         if tasks is None or self._process != os.getpid():  # a forked process has none of its parent's threads
             tasks = self._start()
         done: SimpleQueue[BaseException | None] = SimpleQueue()
+        core = _current_core()
         for part in others:
-            tasks.put((part, done))
+            tasks.put((part, core, done))
         failure: BaseException | None = None
         try:
             first()
@@ -73,8 +84,12 @@ class Workers:
 
 def _work(tasks: SimpleQueue[_Task | None]) -> None:
     adopt()
+    moved = 0.0
     while (task := tasks.get()) is not None:
-        part, done = task
+        part, core, done = task
+        if core >= 0 and core == _current_core() and time.monotonic() > moved + _BETWEEN_MOVES:
+            moved = time.monotonic()
+            _leave(core)
         try:
             part()
         except BaseException as error:
@@ -82,3 +97,26 @@ def _work(tasks: SimpleQueue[_Task | None]) -> None:
         else:
             done.put(None)
         del task, part, done  # while waiting, hold nothing of an interpreter that may be closed meanwhile
+
+
+def _find_current_core() -> Callable[[], int]:
+    if sys.platform == "linux":
+        try:
+            found: Callable[[], int] = ctypes.PyDLL(None).sched_getcpu
+            return found
+        except (OSError, AttributeError):  # a C library without it
+            pass
+    return lambda: -1
+
+
+_current_core = _find_current_core()
+
+
+def _leave(core: int) -> None:
+    """Move this thread to another core, if it may use any."""
+    if sys.platform != "linux":
+        return
+    usable = os.sched_getaffinity(0)
+    if others := usable - {core}:
+        os.sched_setaffinity(0, others)
+        os.sched_setaffinity(0, usable)

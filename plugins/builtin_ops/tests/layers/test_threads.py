@@ -8,7 +8,8 @@ import pytest
 
 from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
+from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions, SoftmaxOptions
+from oplet.testing import Spec, one_op_model
 from oplet_builtin_ops.layers import program
 
 Function = Callable[..., Any]
@@ -53,3 +54,28 @@ def test_threads_do_not_change_results(name: str, kind: str, layer: Function, mo
             np.testing.assert_allclose(run(threads), expected, rtol=1e-5, atol=1e-4)
         else:
             np.testing.assert_array_equal(run(threads), expected)
+
+
+def _run(model: bytes, threads: int, *feeds: Any) -> Any:
+    interpreter = Interpreter(model_content=model, num_threads=threads)
+    interpreter.allocate_tensors()
+    for detail, feed in zip(interpreter.get_input_details(), feeds):
+        interpreter.set_tensor(detail["index"], feed)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "result"), [("SOFTMAX", [(3, 5, 7)], (3, 5, 7)), ("BATCH_MATMUL", [(5, 2, 3), (5, 3, 4)], (5, 2, 4))]
+)
+def test_rows_and_matrices_are_shared_out_as_they_are(
+    op: str, shapes: list[tuple[int, ...]], result: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(0)
+    feeds = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+    options = SoftmaxOptions(beta=1.0) if op == "SOFTMAX" else BatchMatMulOptions()
+    model = one_op_model(op, [Spec(np.float32, shape) for shape in shapes], [Spec(np.float32, result)], options)
+    expected = _run(model, 1, *feeds)
+    monkeypatch.setattr(program, "_WORTH_SHARING", 0.0)
+    for threads in (2, 3, 8):
+        np.testing.assert_array_equal(_run(model, threads, *feeds), expected)

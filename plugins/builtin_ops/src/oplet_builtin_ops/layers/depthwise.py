@@ -31,7 +31,7 @@ _MANY_CHANNELS = 256
 _STRIP, _SORTED_STRIP = 1 << 16, 20 << 10
 
 #: About how many seconds a tap and the last passes over an output take.
-_TAP, _FINISH = 2e-10, 5e-10
+_TAP, _FINISH = 1.2e-10, 3e-10
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantized_ran
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.matrix_product import MatrixProduct, plan_product
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
 from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric, exact_type
+from oplet_builtin_ops.layers.rows import even_slices
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _FLOAT32, _INT8, _INT16, _INT32 = TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32
@@ -32,6 +33,9 @@ _COMBINATIONS = {
     (_INT16, _INT16): (_INT16,),
     (_INT16, _INT8): (_INT16,),
 }
+
+#: About how many seconds a product takes.
+_PRODUCT = 2e-11
 
 #: Sums are scaled a block of rows at a time, about this many values, so that the passes stay in the cache.
 _BLOCK = 32768
@@ -74,7 +78,13 @@ def bind(context: Context, node: Node) -> Thunk:
         return _bind_quantized(node, product)
     if right.type == _INT8:
         return _bind_hybrid(node, product)
-    return run_calls(product.calls(left.data, right.data, output.data))
+    # One right matrix for all is one call, and several calls are shared out matrix by matrix.
+    lanes = 1 if product.single else lane_count(context, output.size * product.depth * _PRODUCT)
+    x, y, z = left.data, right.data, output.data
+    if lanes == 1 or left.ndim != z.ndim or right.ndim != z.ndim or not left.shape[0] == right.shape[0] == len(z) > 1:
+        return run_calls(product.calls(x, y, z))
+    slices = even_slices(len(z), -(-len(z) // lanes))
+    return run_calls(run_lanes(context, [product.calls(x[part], y[part], z[part]) for part in slices]))
 
 
 def _zero_points(node: Node) -> tuple[int, int]:

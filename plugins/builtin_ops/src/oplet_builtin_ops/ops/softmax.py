@@ -15,7 +15,12 @@ from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.layers.program import lane_count, run_calls, run_lanes
+from oplet_builtin_ops.layers.rows import even_slices
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
+
+#: About how many seconds a value takes.
+_VALUE: Final = 1e-9
 
 #: What each type may become.
 TARGETS: Final = {
@@ -73,7 +78,12 @@ def bind(context: Context, node: Node) -> Thunk:
     beta = node.options(SoftmaxOptions).beta
     if source.type == TensorType.FLOAT16:
         return _bind_half(source.data, output.data, beta, *temporaries)
-    return _bind_float(source.data, output.data, beta, *temporaries)
+    lanes = lane_count(context, output.size * _VALUE)
+    if lanes == 1:
+        return _bind_float(source.data, output.data, beta, *temporaries)
+    x, y, row = (array.reshape(-1, array.shape[-1]) for array in (source.data, output.data, *temporaries))
+    parts = even_slices(len(x), -(-len(x) // lanes))
+    return run_calls(run_lanes(context, [[(_bind_float(x[part], y[part], beta, row[part]), ())] for part in parts]))
 
 
 def _bind_float(x: Array, y: Array, beta: float, row: Array) -> Thunk:
