@@ -32,10 +32,17 @@ class Folding:
 
     def fold(self, node: Node) -> bool:
         """Run a prepared node if its result can be known now; return whether it need not run again."""
-        if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
-            return True  # set_constant in prepare
-        if node.registration is None or not node.registration.pure or _inputs_vary(node):
+        for tensor in node.outputs:
+            if tensor.allocation is not Allocation.COMPUTED:
+                break
+        else:
+            if node.outputs:
+                return True  # set_constant in prepare
+        if node.registration is None or not node.registration.pure or not node.inputs:
             return False
+        for tensor in node.inputs:
+            if tensor is not None and not tensor.is_constant:
+                return False
         self._run(node)
         self._inputs[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
         return True
@@ -67,7 +74,3 @@ class Folding:
             tensor.data.flags.writeable = False
             tensor.allocation = Allocation.COMPUTED
         node.temporaries = []
-
-
-def _inputs_vary(node: Node) -> bool:
-    return not node.inputs or not all(tensor is None or tensor.is_constant for tensor in node.inputs)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
-from oplet.model.sizes import PACKED_BITS, bytes_needed
+from oplet.model.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.schema import tables
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["load_nodes", "load_tensors", "read_strings", "unpack"]
 
 Array = NDArray[Any]
+#: The types whose values lie in a file as they lie in memory.
+_PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
@@ -93,7 +95,12 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 
 def _read_constant(raw: NDArray[np.uint8], table: tables.Tensor, shape: tuple[int, ...], index: int) -> Array:
     """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values."""
-    type, sparse, what = table.type, table.sparsity is not None, f"tensor {index} ('{table.name or ''}')"
+    type, sparse = table.type, table.sparsity is not None
+    if type in _PLAIN and not sparse:
+        array = np.ndarray(shape, numpy_dtype(type), raw)
+        array.flags.writeable = False
+        return array
+    what = f"tensor {index} ('{table.name or ''}')"
     if type is TensorType.STRING:
         array = read_strings(raw, what)
         if array.size != int(np.prod(shape)):
@@ -104,12 +111,10 @@ def _read_constant(raw: NDArray[np.uint8], table: tables.Tensor, shape: tuple[in
         array = unpack(raw, type, count)
         array = array if sparse else array.reshape(shape)
     else:
-        needed = bytes_needed(shape, type)
-        if needed is None:
+        if type not in _PLAIN:
             raise ModelError(f"{what} is of type {type.name}, which cannot be a constant.")
         dtype = numpy_dtype(type)
-        array = raw[: raw.size // dtype.itemsize * dtype.itemsize if sparse else needed].view(dtype)
-        array = array if sparse else array.reshape(shape)
+        array = raw[: raw.size // dtype.itemsize * dtype.itemsize].view(dtype)
     array.flags.writeable = False
     return array
 

@@ -15,6 +15,9 @@ from oplet.schema.enums import TensorType
 
 __all__ = ["Placed", "Request", "Segment", "new_array"]
 
+#: Bytes; what is smaller gains less from where it lies than it takes to see to that.
+_SMALL = 2048
+
 #: A tensor that wants memory in the arena, and for how long.
 Request = tuple[Tensor, memory.Lifetime]
 
@@ -88,4 +91,7 @@ def new_array(tensor: Tensor) -> Array:
     """
     if tensor.dtype.hasobject:
         return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
-    return np.ndarray(tensor.shape, tensor.dtype, memory.allocate(tensor.nbytes))
+    nbytes = tensor.nbytes
+    if nbytes < _SMALL:
+        return np.zeros(tensor.shape, tensor.dtype)
+    return np.ndarray(tensor.shape, tensor.dtype, memory.allocate(nbytes))

@@ -483,10 +483,10 @@ class Subgraph(KernelContext):
 
     def _request(self, requests: list[Request], tensor: Tensor, first: int, last: int) -> bool:
         """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere; whether it lives there."""
-        if tensor.allocation is Allocation.ARENA and not tensor.dtype.hasobject and tensor.size:
+        if tensor.allocation is Allocation.ARENA and not tensor.dtype.hasobject and (nbytes := tensor.nbytes):
             if self.session.preserve_all_tensors:
                 first, last = 0, len(self.execution_plan)
-            requests.append((tensor, memory.Lifetime(tensor.nbytes, first, last)))
+            requests.append((tensor, memory.Lifetime(nbytes, first, last)))
             return True
         self._provide(tensor)
         return False
