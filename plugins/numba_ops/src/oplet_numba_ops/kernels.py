@@ -10,6 +10,7 @@ in the folder that NUMBA_CACHE_DIR names; where none of them can be written it i
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import threading
 import types
@@ -101,12 +102,20 @@ class Kernel:
     def _options(self) -> dict[str, Any]:
         return {"boundscheck": False, "error_model": "numpy", "fastmath": self.fastmath}
 
+    def _name(self) -> str:
+        """A name that tells this kernel from all others: of the cache's file, as whose key numba takes the code alone for entries,
+        and of the symbols in the machine code, of which the linker takes the first that it meets, whichever file it is from.
+        """
+        constants = [cell.cell_contents for cell in self.function.__closure__ or ()]
+        text = f"{self.function.__module__} {self.signature} {self.fastmath} {constants}"
+        return f"{self.function.__name__}_{_sources()}{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
     def _compile(self) -> Callable[..., Any]:
         import llvmlite.binding as llvm
         import numba
 
         llvm.initialize_native_asmparser()  # for `dot_bytes`
-        self.function.__qualname__ = f"{self.function.__name__}_{_sources()}"  # part of the names of the cache's files
+        self.function.__qualname__ = self._name()
         try:
             compiled = numba.njit(cache=True, nogil=True, **self._options)(self.function)
         except RuntimeError:  # "no locator available": there is no folder to cache in
@@ -125,12 +134,10 @@ class Kernel:
 
         llvm.initialize_native_asmparser()
         kinds, _ = normalize_signature(self.signature)
+        self.function.__qualname__ = name = self._name()
         names = {"kernel": numba.njit(**self._options)(self.function), "unpack": unpacker(tuple(kinds)), "__name__": __name__}
         function = types.FunctionType(_enter.__code__, names)
-        # All entries have the same code, so that the cache's files are told apart by their names alone.
-        constants = [cell.cell_contents for cell in self.function.__closure__ or ()]
-        digest = zlib.crc32(f"{self.function.__module__} {self.signature} {self.fastmath} {constants}".encode())
-        function.__qualname__ = f"{self.function.__name__}_{_sources()}{digest:08x}"
+        function.__qualname__ = f"enter_{name}"
         try:
             compiled = numba.cfunc("void(i8)", cache=True, **self._options)(function)
         except RuntimeError:

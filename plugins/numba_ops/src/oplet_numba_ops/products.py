@@ -130,8 +130,10 @@ def plan_tiles(
     depth = layout.runs * layout.length
     block = max(tile, _BLOCK // (item * depth) // tile * tile)
     worth = windows.count * depth * filters // (_WORTH_BYTES if integer else _WORTH)
-    # Where there are more weights than inputs, each thread had better read some of the weights than some of the inputs.
-    ranges = grid(windows.count, tile, len(panels), worth, context.num_threads, panels.size > windows.count * depth)
+    # Each thread reads either some of the inputs and all weights, or all inputs and some of the weights; outputs that lie together
+    # are likely to be read by the same thread.
+    by_panels = panels.size > source.size + output.size
+    ranges = grid(windows.count, tile, len(panels), worth, context.num_threads, by_panels)
 
     def bind() -> Thunk:
         values: Any = source.data

@@ -17,12 +17,20 @@ WORTH_VALUES = 16_000
 _EACH = 4
 
 
-def _even(count: int, parts: int, multiple: int = 1) -> list[Range]:
-    """So many ranges that cover `count`, all but the last a multiple of `multiple` long, nearly equal."""
+def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]:
+    """Ranges that cover `count`, as many up to `most` as spread the work best, all but the last a multiple of `multiple` long."""
     units = -(-count // multiple)
-    parts = max(1, min(parts, units))
-    bounds = [units * part // parts * multiple for part in range(parts)] + [count]
-    return list(pairwise(bounds))
+    best = [(0, count)]
+    least = float(units)
+    for parts in range(2, min(most, units) + 1):
+        bounds = [units * part // parts for part in range(parts + 1)]
+        work = [0] * threads
+        for first, last in pairwise(bounds):  # whoever has least to do takes the next part
+            work[work.index(min(work))] += last - first
+        if max(work) <= least:
+            least = max(work)
+            best = [(first * multiple, min(last * multiple, count)) for first, last in pairwise(bounds)]
+    return best
 
 
 def cut(count: int, worth: int, threads: int, multiple: int = 1) -> list[Range]:
@@ -32,7 +40,7 @@ def cut(count: int, worth: int, threads: int, multiple: int = 1) -> list[Range]:
         worth: how many parts the work is large enough for.
         multiple: of which all ranges but the last are.
     """
-    return _even(count, 1 if threads == 1 else min(worth, threads * _EACH, MOST_PARTS), multiple)
+    return _even(count, 1 if threads == 1 else min(worth, threads * _EACH, MOST_PARTS), threads, multiple)
 
 
 def grid(rows: int, multiple: int, columns: int, worth: int, threads: int, by_columns: bool) -> list[tuple[Range, Range]]:
@@ -48,8 +56,8 @@ def grid(rows: int, multiple: int, columns: int, worth: int, threads: int, by_co
     first = min(parts, most)
     other = parts // first
     if by_columns:
-        return [(row, column) for column in _even(columns, first) for row in _even(rows, other, multiple)]
-    return [(row, column) for row in _even(rows, first, multiple) for column in _even(columns, other)]
+        return [(row, column) for column in _even(columns, first, threads) for row in _even(rows, other, threads, multiple)]
+    return [(row, column) for row in _even(rows, first, threads, multiple) for column in _even(columns, other, threads)]
 
 
 def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition, Range, Range]]:

@@ -99,5 +99,5 @@ def SERVE(team, box, number, patience):  # type: ignore[no-untyped-def]
         else:
             idle += 1
             pause()
-            if idle & 63 == 0 and load(team + _YIELD) != 0:
-                ask(load(team + _YIELD))  # whoever else could use this processor
+            if idle > 1000 and idle & 15 == 0 and load(team + _YIELD) != 0:
+                ask(load(team + _YIELD))  # it may take a while: who else could use this processor?

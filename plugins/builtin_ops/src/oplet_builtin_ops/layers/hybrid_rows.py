@@ -28,22 +28,25 @@ class HybridRows:
     Args:
         count: rows of the input, each of which is quantized by itself.
         options: the node's.
+
+    Attributes:
+        layer: how the rows are quantized, and what is done with the sums.
     """
 
     def __init__(self, context: Context, node: Node, count: int, options: FullyConnectedOptions) -> None:
         self._node = node
-        self._layer = _layer(node, count, options)
-        weights = self._layer.weights
-        source, compute, blocks = self._layer.source.type, self._layer.compute, self._layer.block_size
+        self.layer = _layer(node, count, options)
+        weights = self.layer.weights
+        source, compute, blocks = self.layer.source.type, self.layer.compute, self.layer.block_size
         self._plan = plan_integer_rows(context, node, count, weights, source=source, compute=compute, streamed=not blocks)
-        self._layer.add_scratch(context)
+        self.layer.add_scratch(context)
 
     def thunk(self) -> Thunk:
         """What runs the node."""
-        return self._layer.thunk(self._calls)
+        return self.layer.thunk(self._calls)
 
     def _calls(self) -> list[Call]:
-        plan, layer = self._plan, self._layer
+        plan, layer = self._plan, self.layer
         finish = layer.finish()
         factors = np.empty((layer.batches, layer.channels), np.float32)
         output = self._node.outputs[0].data.reshape(-1, plan.filters)

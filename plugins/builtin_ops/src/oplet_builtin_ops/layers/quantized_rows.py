@@ -24,22 +24,25 @@ class QuantizedRows:
     Args:
         count: rows of the input.
         activation: fused into the output.
+
+    Attributes:
+        layer: what is done with the sums.
     """
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
         self._node = node
-        self._layer = _layer(node, activation)
-        weights = self._layer.weights
-        source, compute = self._layer.source.type, self._layer.compute
+        self.layer = _layer(node, activation)
+        weights = self.layer.weights
+        source, compute = self.layer.source.type, self.layer.compute
         self._plan = plan_integer_rows(context, node, count, weights, source=source, compute=compute)
-        self._layer.add_scratch(context, self._plan.longest * weights.shape[0])
+        self.layer.add_scratch(context, self._plan.longest * weights.shape[0])
 
     def thunk(self) -> Thunk:
         """What runs the node."""
-        return self._layer.thunk(self._calls)
+        return self.layer.thunk(self._calls)
 
     def _calls(self) -> list[Call]:
-        plan, layer = self._plan, self._layer
+        plan, layer = self._plan, self.layer
         requantizer = layer.requantizer()
         output = layer.output.data.reshape(-1, plan.filters)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from oplet import Context, Node
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.layers.convolution import Products
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_builtin_ops.layers.float_rows import FloatRows
+from oplet_builtin_ops.layers.hybrid_rows import HybridRows
+from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
 from oplet_builtin_ops.layers.windows import Axis, Windows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
 from oplet_numba_ops.finishing import float_finishing
@@ -29,18 +29,18 @@ def plan(context: Context, node: Node) -> Bind | None:
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
     fixed = weights.is_constant and (bias is None or bias.is_constant) and weights.sparsity is None
-    if not fixed or not isinstance(node.prepared, tuple) or not weights.size:
+    if not fixed or not weights.size:
         return None
-    products_or_streamed, layer = node.prepared
+    prepared = node.prepared
     units, depth = weights.shape
     single = Axis(1, 1, 1, 1, 1, 0)
     windows = Windows(source.size // depth, single, single, depth)
-    if isinstance(layer, QuantizedLayer):
-        return plan_quantized_tiles(context, node, windows, layer, 0)
-    if isinstance(layer, HybridLayer):
-        return plan_hybrid_rows(context, node, layer) if layer.activation in _CLAMPS else None
+    if isinstance(prepared, QuantizedRows):
+        return plan_quantized_tiles(context, node, windows, prepared.layer, 0)
+    if isinstance(prepared, HybridRows):
+        return plan_hybrid_rows(context, node, prepared.layer) if prepared.layer.activation in _CLAMPS else None
     # One row reads each weight once, for which BLAS needs no copy of them in another order.
-    if layer is not None or not isinstance(products_or_streamed, Products) or windows.count < 2:
+    if not isinstance(prepared, FloatRows) or windows.count < 2:
         return None
     activation = node.options(FullyConnectedOptions).fused_activation_function
     return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(bias, units, activation))

@@ -1,0 +1,35 @@
+"""Nodes that models spend their time in are run by compiled kernels: whoever changes what the numpy ones prepare finds out here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Interpreter
+from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
+from oplet.testing import Spec, one_op_model
+
+WINDOWS: dict[str, Any] = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+LAYERS: dict[str, tuple[Any, Any, Any]] = {
+    "CONV_2D": ((1, 8, 8, 16), (16, 1, 1, 16), Conv2DOptions(**WINDOWS)),
+    "DEPTHWISE_CONV_2D": ((1, 8, 8, 16), (1, 3, 3, 16), DepthwiseConv2DOptions(depth_multiplier=1, **WINDOWS)),
+    "FULLY_CONNECTED": ((3, 16), (8, 16), FullyConnectedOptions()),
+}
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "hybrid"])
+@pytest.mark.parametrize("op", LAYERS)
+def test_layers_of_constant_weights_are_compiled(op: str, kind: str) -> None:
+    if kind == "hybrid" and op != "FULLY_CONNECTED":
+        pytest.skip("numpy runs hybrid convolutions")
+    shape, weights_shape, options = LAYERS[op]
+    random = np.random.default_rng(0)
+    weights: Any = random.standard_normal(weights_shape).astype("float32")
+    if kind != "float32":
+        weights = Spec("int8", weights_shape, [0.01], [0], 0, (weights * 30).astype("int8"))
+    x, y = (Spec("int8", shape, 0.1, 3), Spec("int8", shape, 0.2, -1)) if kind == "int8" else [Spec("float32", shape)] * 2
+    interpreter = Interpreter(model_content=one_op_model(op, [x, weights, None], [y], options))
+    interpreter.allocate_tensors()
+    assert type(interpreter._subgraphs[0].nodes[0].prepared).__module__ == "oplet_numba_ops.overriding"
