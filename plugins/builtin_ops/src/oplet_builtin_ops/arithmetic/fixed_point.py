@@ -123,7 +123,7 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
 
     `multiplier` and `shift` are scalars or broadcast against x. As in LiteRT, a left shift may wrap around.
     """
-    if isinstance(multiplier, int) and isinstance(shift, int) and 0 <= multiplier and shift <= 0:
+    if isinstance(multiplier, int) and isinstance(shift, int) and multiplier >= 0 and shift <= 0:
         return _scaled_down(np.asarray(x), multiplier, -shift)
     shift = np.asarray(shift, np.int64)
     shifted: NDArray[Any] = np.asarray(x)
@@ -193,7 +193,9 @@ def activation_range(activation: ActivationFunctionType, type: TensorType, scale
         # LiteRT divides in float32 and rounds halves away from zero.
         with np.errstate(all="ignore"):
             steps = float(np.float32(bound) / np.float32(scale))
-        ensure(abs(steps) < 2.0**31, lambda: f"the activation's bound {bound:g} is {steps:g} steps of scale {scale:g}, beyond int32.")
+        ensure(
+            abs(steps) < 2.0**31, lambda: f"the activation's bound {bound:g} is {steps:g} steps of scale {scale:g}, beyond int32."
+        )
         return zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
 
     low, high = _ACTIVATIONS[activation]

@@ -6,7 +6,7 @@ A strip stays in the cache from the gathering to the last pass over its outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ _PRODUCT = 1.5e-11
 _SHARED = 1 << 17
 
 
-@dataclass(frozen=True)
+@dataclass
 class Products:
     """The matrix products of a convolution, as `prepare` lays them out for `bind`.
 
@@ -50,7 +50,7 @@ class Products:
     windows: Windows
     groups: int
     filters: int
-    strips: list[Strip]
+    strips: Sequence[Strip]
     padded: Tensor | None
     columns: Tensor | None
     accumulators: Tensor | None
@@ -159,7 +159,7 @@ def plan_products(
     if lanes > 1 and not gathered:
         size = max(size, _SHARED // filters)
     strips = shared_strips(windows, size, by_image, lanes)
-    longest = max((strip.stop - strip.start for strip in strips), default=0)
+    longest = max([strip.stop - strip.start for strip in strips], default=0)
     return Products(
         windows,
         groups,

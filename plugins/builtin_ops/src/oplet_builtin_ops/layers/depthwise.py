@@ -34,7 +34,7 @@ _STRIP, _SORTED_STRIP = 1 << 16, 20 << 10
 _TAP, _FINISH = 1.2e-10, 3e-10
 
 
-@dataclass(frozen=True)
+@dataclass
 class Taps:
     """A depthwise convolution, as `prepare` lays it out for `bind`.
 
@@ -54,7 +54,7 @@ class Taps:
     windows: Windows
     multiplier: int
     phases: int
-    strips: list[Strip]
+    strips: Sequence[Strip]
     padded: Tensor | None
     accumulators: Tensor | None
     spare: Tensor | None

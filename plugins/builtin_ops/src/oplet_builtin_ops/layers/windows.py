@@ -24,6 +24,10 @@ __all__ = ["Axis", "Strip", "Windows", "border_calls", "shared_strips", "strided
 Array = NDArray[Any]
 
 
+#: Strips that are remembered, if there are not more.
+_KEPT = 64
+
+
 class Axis(NamedTuple):
     """One of the two axes that a window slides along.
 
@@ -171,8 +175,12 @@ class Windows:
         h = self.height
         first, last = 0, h.padded
         if self.batch == 1:
-            first = min(strip.where[1].start for strip in strips) * h.stride
-            last = min(h.padded, (max(strip.where[1].stop for strip in strips) - 1) * h.stride + h.span)
+            if len(strips) == 1:
+                rows = strips[0].where[1]
+                begin, end = rows.start, rows.stop
+            else:
+                begin, end = min(strip.where[1].start for strip in strips), max(strip.where[1].stop for strip in strips)
+            first, last = begin * h.stride, min(h.padded, (end - 1) * h.stride + h.span)
         begin, end = max(first, h.before), min(last, h.before + h.size)
         return Rows(slice(first, last), slice(begin - h.before, max(begin, end) - h.before), begin - first)
 
@@ -222,12 +230,20 @@ class Windows:
         return Strip((images, rows, columns), start, stop, 0 if lanes == 1 else (start + stop) * lanes // (2 * self.count))
 
 
-def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> list[Strip]:
+def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:
     """The strips of about `size` windows, about as many windows for each lane."""
     if lanes > 1:
         wanted = -(-windows.count // max(size, 1))
         size = -(-windows.count // (-(-wanted // lanes) * lanes))
-    return windows.strips(size, by_image, lanes)
+    if windows.count > _KEPT * size:
+        return windows.strips(size, by_image, lanes)
+    return _few_strips(windows, size, by_image, lanes)
+
+
+@lru_cache(maxsize=512)
+def _few_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:
+    """Layers of a model have the same windows again and again."""
+    return tuple(windows.strips(size, by_image, lanes))
 
 
 def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Array:

@@ -92,10 +92,11 @@ def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weig
 def _bind_float(node: Node, products: Products) -> Thunk:
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
-    matrices = filter_matrices(weights.data, products.groups)
     if weights.is_constant and products.windows.count > 4:
         # A matrix read along its rows is multiplied faster; for a few windows the copy would not pay.
         matrices = _matrices(node, products, weights.data, weights.dtype, weights)
+    else:
+        matrices = filter_matrices(weights.data, products.groups)
     finish = FloatFinish(
         None if bias is None else bias.data,
         bias is not None and bias.is_constant,
