@@ -104,7 +104,7 @@ class Requantizer:
             if self._is_one_sided:
                 program.append((np.add, (u, self._repeated("threshold", joined), u)))
             elif self.rounding is Rounding.FLOAT:
-                program += _move_from_zero(total, u, spare, spare.dtype.type(0.5))
+                program += _move_from_zero(total, u, spare, np.array(0.5, spare.dtype))
             elif self._has_nudges:
                 program += _move_from_zero(total, u, spare, self._repeated("nudge", joined, spare.dtype))
         return program + self._store(u, spare, unsigned, output.dtype)
@@ -260,8 +260,8 @@ class Requantizer:
         np.copyto(output, np.clip(scaled + self.zero_point, self.low, self.high), casting="unsafe")
 
 
-def _move_from_zero(total: Array, u: Array, spare: Array, steps: Any) -> list[Call]:
-    """Move each number away from zero, by a step of at most a half; one that is close to zero may stay closer.
+def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[Call]:
+    """Move each number away from zero by a step of at most a half; zero is moved either way.
 
     Args:
         total: of the same signs; integers, in the memory of `spare`, unless it is `u` itself.
@@ -269,11 +269,15 @@ def _move_from_zero(total: Array, u: Array, spare: Array, steps: Any) -> list[Ca
         spare: of float32 or float64.
         steps: of that type.
     """
-    one = spare.dtype.type(1)
-    program: list[Call] = []
-    if total is u:
-        program = [(np.copyto, (spare, u)), (np.multiply, (spare, spare.dtype.type(2.0**60), spare))]
-    return [*program, (clip, (spare, -one, one, spare)), (np.multiply, (spare, steps, spare)), (np.add, (u, spare, u))]
+    bits = np.dtype(f"i{spare.itemsize}")
+    signs, sizes, sign_bit = spare.view(bits), steps.view(bits), np.array(np.iinfo(bits).min, bits)
+    copy: list[Call] = [(np.copyto, (spare, u))] if total is u else []
+    return [
+        *copy,
+        (np.bitwise_and, (signs, sign_bit, signs)),
+        (np.bitwise_or, (signs, sizes, signs)),
+        (np.add, (u, spare, u)),
+    ]
 
 
 def _leading(values: Array, dtype: np.dtype[Any]) -> Array:

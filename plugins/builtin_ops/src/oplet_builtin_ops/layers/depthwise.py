@@ -7,9 +7,10 @@ are first sorted by their phase, so that neighbours are side by side again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls,
 __all__ = ["Taps", "plan_taps"]
 
 Array = NDArray[Any]
+
+#: What np.einsum calls once it has looked whether to work out an order of products.
+_einsum: Final[Any] = (np._core if hasattr(np, "_core") else np.core).multiarray.c_einsum
 
 #: Values in an inner loop: long enough to hide its overhead, short enough for the first-level cache.
 _INNER = 1024
@@ -175,9 +179,10 @@ class Taps:
 
 
 def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
-    np.einsum("bhnijl,ijl->bhnl", patches, weights, out=target)
+    _einsum("bhnijl,ijl->bhnl", patches, weights, out=target)
 
 
+@lru_cache(maxsize=1024)
 def _joined(columns: int, channels: int) -> int:
     """How many neighbouring windows to join; if possible a divisor of their number."""
     wanted = max(1, min(columns, _INNER // max(channels, 1)))
