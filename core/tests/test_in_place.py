@@ -102,6 +102,8 @@ def test_preserved_tensors_are_never_written_over() -> None:
 
 def test_the_checking_mode_allows_what_was_offered() -> None:
     assert run(make(CHAIN, checks=True)) == [16]
+    ops = [Op("Double", "x", "a"), Op("Dynamic", "a", "b")]
+    assert run(make(Graph(dict.fromkeys("xab", X), "x", "b", ops), checks=True)) == [4]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
+
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.ops.callee import Callee
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder, numpy_dtype
@@ -197,6 +199,13 @@ class Node:
     def optional_input(self, position: int) -> Tensor | None:
         """The input at `position`, or None when it is left out."""
         return self.inputs[position] if self.has_input(position) else None
+
+    def writes_over(self, tensor: Tensor) -> bool:
+        """Whether its first output lies in the memory of this input, whose value is gone once it has run."""
+        if tensor not in self.in_place or not self.outputs:
+            return False
+        output = self.outputs[0]
+        return tensor.has_data and output.has_data and np.may_share_memory(tensor.data, output.data)
 
     def __repr__(self) -> str:
         return f"node {self.index} ({self.op_name})"

@@ -469,6 +469,7 @@ class Subgraph(KernelContext):
         output = node.outputs[0] if node.outputs else None
         if (
             output is None
+            or node.delegate is not None
             or self.session.preserve_all_tensors
             or output.allocation is not Allocation.ARENA
             or output.is_variable

@@ -34,7 +34,8 @@ def watched(context: KernelContext, node: Node, thunk: Thunk) -> Thunk:
 
     def run() -> None:
         lists = list(node.inputs), list(node.outputs)
-        read_only = [t for t in node.inputs if t is not None and _is_kept(node, t)]
+        mine = {t for t in node.inputs if t is not None and (t.is_variable or t in node.outputs or node.writes_over(t))}
+        read_only = [t for t in node.inputs if t is not None and t not in mine and t.has_data]
         before = [(tensor, tensor.data, tensor.shape, _value(tensor)) for tensor in read_only]
         arrays = [(tensor, tensor.data) for tensor in node.outputs if not tensor.is_dynamic and tensor.has_data]
         thunk()
@@ -52,14 +53,6 @@ def watched(context: KernelContext, node: Node, thunk: Thunk) -> Thunk:
                 raise PluginError(f"The kernel leaves an array of {tensor.data.dtype} {list(tensor.data.shape)} in {tensor}")
 
     return run
-
-
-def _is_kept(node: Node, tensor: Tensor) -> bool:
-    """Whether the kernel must leave the input as it is."""
-    if tensor.is_variable or tensor in node.outputs or not tensor.has_data:
-        return False
-    # The runtime puts an output in the place of an input that the kernel offered, and nobody reads that one any more.
-    return tensor not in node.in_place or not np.may_share_memory(tensor.data, node.outputs[0].data)
 
 
 def _value(tensor: Tensor) -> Array:

@@ -198,6 +198,8 @@ class _Observer(Profiler):
         for tensor in (*node.inputs, *node.outputs):
             if tensor is None or tensor.is_constant or tensor.type in _NO_VALUES:
                 continue
+            if node.writes_over(tensor):
+                continue  # it was copied when it was written
             place = (event.subgraph, tensor.index)
             if self._choose(place, node):
                 stale = tensor.data_is_stale
