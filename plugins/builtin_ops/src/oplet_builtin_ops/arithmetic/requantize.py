@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ __all__ = ["Requantizer", "Rounding"]
 
 Array = NDArray[Any]
 _FLOAT64: Final = np.dtype(np.float64)
+#: By their bytes: unsigned integers, and the sign bit of floats.
+_UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4)}
+_SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size in (4, 8)}
 
 
 class Rounding(Enum):
@@ -42,6 +45,24 @@ class Rounding(Enum):
     DOUBLE = "double"  #: 32-bit fixed point, two roundings
     WIDE = "wide"  #: the form for int64 accumulators: a 16-bit multiplier, one rounding (halves up)
     FLOAT = "float"  #: a float64 product, rounded once (halves away from zero)
+
+
+class _Storing(NamedTuple):
+    """How scaled accumulators become outputs of one type.
+
+    Attributes:
+        shifts: the functions that come first, and what they take besides the numbers, in place.
+        integers: the type in which they are clamped, None for float64.
+        low: to which they are clamped.
+        high: likewise.
+        step: what is added at last, None for nothing.
+    """
+
+    shifts: list[Call]
+    integers: np.dtype[Any] | None
+    low: Any
+    high: Any
+    step: Array | None
 
 
 @dataclass(frozen=True)
@@ -66,6 +87,7 @@ class Requantizer:
     high: int
     rounding: Rounding = Rounding.DOUBLE
     _fitting: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _stores: dict[str, _Storing] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, scaled: bool = False) -> list[Call]:
@@ -87,7 +109,7 @@ class Requantizer:
         acc, scratch = (array.reshape(-1)[: output.size].reshape(shape) for array in (accumulators, scratch))
         # What is scaled, and memory that is free while it is: float64 accumulators are scaled where they are.
         u, spare = (acc, scratch) if acc.dtype == np.float64 else (scratch, acc)
-        unsigned = output.view(f"u{output.dtype.itemsize}").reshape(shape)
+        unsigned = output.view(_UNSIGNED[output.dtype.itemsize]).reshape(shape)
         # Float32 passes take half the time of float64 ones; accumulators that may be too large for it are float64 anyway.
         total = acc if acc.dtype == np.float32 and self.limit <= 2.0**24 else u
         # Numpy converts on the way, through a buffer that stays in the cache, in less time than another pass takes.
@@ -213,7 +235,22 @@ class Requantizer:
 
     def _store(self, u: Array, spare: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
         """Cut off fractions, clamp, and store with the zero point."""
-        program: list[Call] = []
+        if dtype.char not in self._stores:
+            self._stores[dtype.char] = self._storing(dtype)
+        shifts, integers, low, high, step = self._stores[dtype.char]
+        program: list[Call] = [(function, (u, *operands, u)) for function, operands in shifts]
+        if integers is not None:
+            # They take less time to clamp, and to store.
+            whole = _leading(spare, integers)
+            program.append((convert, (whole, u)))
+            u = whole
+        program += [(clip, (u, low, high, u)), (convert, (unsigned, u))]
+        if step is not None:
+            program.append((np.add, (unsigned, step, unsigned)))
+        return program
+
+    def _storing(self, dtype: np.dtype[Any]) -> _Storing:
+        shifts: list[Call] = []
         integers, high = self._integers(dtype), self.high
         base = self.zero_point
         if self._is_one_sided:
@@ -223,21 +260,14 @@ class Requantizer:
             base = 0 if dtype.kind == "u" else -(1 << (8 * dtype.itemsize - 1))
             whole = np.float64(self.zero_point - base)
             if self.rounding is Rounding.FLOAT:
-                program += [(np.trunc, (u, u)), (np.add, (u, whole, u))]
+                shifts += [(np.trunc, ()), (np.add, (whole,))]
             elif self._is_fine(dtype):
-                program.append((np.add, (u, whole + 0.5, u)))
+                shifts.append((np.add, (whole + 0.5,)))
             else:
-                program += [(np.add, (u, np.float64(0.5), u)), (np.floor, (u, u)), (np.add, (u, whole, u))]
-        if integers is not None:
-            # They take less time to clamp, and to store.
-            program.append((convert, (_leading(spare, integers), u)))
-            u = _leading(spare, integers)
-        kind = u.dtype.type
-        program += [(clip, (u, kind(self.low - base), kind(high - base), u)), (convert, (unsigned, u))]
-        if base:
-            step = np.array(base % (1 << (8 * dtype.itemsize)), unsigned.dtype)
-            program.append((np.add, (unsigned, step, unsigned)))
-        return program
+                shifts += [(np.add, (np.float64(0.5),)), (np.floor, ()), (np.add, (whole,))]
+        kind = np.float64 if integers is None else integers.type
+        step = np.array(base % (1 << (8 * dtype.itemsize)), _UNSIGNED[dtype.itemsize]) if base else None
+        return _Storing(shifts, integers, kind(self.low - base), kind(high - base), step)
 
     def _integers(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         """The integers that surely hold what is to be clamped, None if it may be too large."""
@@ -269,8 +299,8 @@ def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[
         spare: of float32 or float64.
         steps: of that type.
     """
-    bits = np.dtype(f"i{spare.itemsize}")
-    signs, sizes, sign_bit = spare.view(bits), steps.view(bits), np.array(np.iinfo(bits).min, bits)
+    sign_bit = _SIGN_BITS[spare.itemsize]
+    signs, sizes = spare.view(sign_bit.dtype), steps.view(sign_bit.dtype)
     copy: list[Call] = [(np.copyto, (spare, u))] if total is u else []
     return [
         *copy,

@@ -86,7 +86,7 @@ def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weig
     def make() -> Array:
         return np.ascontiguousarray(filter_matrices(rows, products.groups), dtype)
 
-    return node.cached(f"matrices {dtype}", make) if weights.is_constant else make()
+    return node.cached(f"matrices {dtype.char}", make) if weights.is_constant else make()
 
 
 def _bind_float(node: Node, products: Products) -> Thunk:
