@@ -12,7 +12,12 @@ from oplet_numba_ops.overriding import Bind
 from oplet_numba_ops.shares import WORTH_VALUES, cut
 from oplet_numba_ops.team import Step, ready, thunk
 
-__all__ = ["plan_flat"]
+__all__ = ["plan_flat", "worth_sharing"]
+
+
+def worth_sharing(context: Context, size: int) -> bool:
+    """Whether there are threads for an elementwise op, and elements for threads."""
+    return context.num_threads > 1 and size >= 2 * WORTH_VALUES
 
 
 def plan_flat(

@@ -7,7 +7,7 @@ import numpy as np
 from oplet import TensorType
 from oplet_numba_ops.kernels import Kernel, kernel
 
-__all__ = ["DEQUANTIZE", "HARD_SWISH", "QUANTIZE"]
+__all__ = ["CLAMP", "DEQUANTIZE", "HARD_SWISH", "QUANTIZE"]
 
 _ZERO, _THREE, _SIX, _SIXTH = np.float32(0), np.float32(3), np.float32(6), np.float32(1 / 6)
 #: The number just below a half: added before what follows the point is cut off, it rounds halves away from zero, and leaves alone
@@ -23,6 +23,15 @@ def HARD_SWISH(x, out):  # type: ignore[no-untyped-def]
         gate = _ZERO if gate < _ZERO else gate
         gate = _SIX if gate > _SIX else gate
         out[i] = gate * _SIXTH * x[i]
+
+
+@kernel("void(f4[::1], f4[::1], f4, f4)")
+def CLAMP(x, out, low, high):  # type: ignore[no-untyped-def]
+    """Between two bounds; NaN stays, and a zero is the bound's, as with numpy."""
+    for i in range(out.size):
+        value = x[i]
+        value = value if value > low or value != value else low
+        out[i] = value if value < high or value != value else high
 
 
 def _quantize(x, out, scale, zero_point, lowest, highest):  # type: ignore[no-untyped-def]

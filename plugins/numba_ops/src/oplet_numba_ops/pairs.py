@@ -12,6 +12,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.ops.mul import Scaling
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.fixed_point import scaling
+from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.float_pairs import bind_float_pair, float_pair_kernel
 from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
@@ -58,7 +59,7 @@ def pair_registration(
             return None
         low, high = (float(bound) for bound in float_activation_range(activation))
         plain = how.blocks == how.rows == 1
-        if plain and np.isinf((low, high)).all():
+        if plain and np.isinf((low, high)).all() and not worth_sharing(context, node.outputs[0].size):
             return None  # one pass of numpy's, which is as fast
         ready(float_pair_kernel(how))
         chosen = exchanged_op if exchanged else op

@@ -10,6 +10,7 @@ from oplet import Context, Node, Registration, TensorType
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, float_activation_range
 from oplet_builtin_ops.layers.windows import Axis
+from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shares import WORTH_VALUES, cut
@@ -27,7 +28,8 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
         rows, columns = node.prepared
         if not output.size or not _filled(rows) or not _filled(columns):
             return None
-        if not averages and (output.type != TensorType.FLOAT32 or rows.filter * columns.filter <= 4):
+        small = rows.filter * columns.filter <= 4 and not worth_sharing(context, output.size)
+        if not averages and (output.type != TensorType.FLOAT32 or small):
             return None  # numpy is as fast
         activation = node.options(Pool2DOptions).fused_activation_function
         low: Any

@@ -29,7 +29,8 @@ def _largest(rows, folded):  # type: ignore[no-untyped-def]
     for row in range(1, rows.shape[0]):
         source = rows[row]
         for i in range(folded.size):
-            folded[i] = folded[i] if folded[i] >= source[i] else source[i]
+            # NaN stays.
+            folded[i] = folded[i] if folded[i] >= source[i] or folded[i] != folded[i] else source[i]
 
 
 @_inlined

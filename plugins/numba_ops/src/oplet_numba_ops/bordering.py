@@ -1,0 +1,37 @@
+"""PAD of maps: a border of one value around rows, columns and channels. Numbers are copied as the bits that they are."""
+
+from __future__ import annotations
+
+from oplet_numba_ops.kernels import Kernel
+
+__all__ = ["BORDER"]
+
+
+def _border(source, target, first, last, image, top, left, front, value):  # type: ignore[no-untyped-def]
+    images, rows, columns, channels = source.shape
+    for number in range(first, last):
+        n, y = number // target.shape[1], number % target.shape[1]
+        line = target[n, y]
+        flat = line.reshape(line.size)
+        if n < image or n >= image + images or y < top or y >= top + rows:
+            flat[:] = value
+            continue
+        values = source[n - image, y - top]
+        if channels == line.shape[1]:
+            start, size = left * channels, columns * channels
+            flat[:start] = value
+            flat[start : start + size] = values.reshape(size)
+            flat[start + size :] = value
+            continue
+        flat[:] = value
+        for x in range(columns):
+            pixel, found = line[left + x, front : front + channels], values[x]
+            for c in range(channels):
+                pixel[c] = found[c]
+
+
+#: By the size of a number: the kernel of maps of four dimensions. It does the rows `first` to `last` of all outputs together; then
+#: come what goes before the images, rows, columns and channels, and the value of the border.
+BORDER = {
+    size: Kernel(_border, f"void(u{size}[:,:,:,::1], u{size}[:,:,:,::1], i8, i8, i8, i8, i8, i8, u{size})") for size in (1, 4)
+}

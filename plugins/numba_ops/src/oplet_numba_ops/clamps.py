@@ -1,0 +1,23 @@
+"""RELU and its kin on several threads. On one, numpy is as fast."""
+
+from __future__ import annotations
+
+from oplet import Context, Node, Registration, TensorType
+from oplet_numba_ops.overriding import Bind, override
+
+__all__ = ["clamp_registration"]
+
+
+def clamp_registration(builtin: Registration, low: float, high: float) -> Registration:
+    """The registration of an op that keeps floats between two bounds."""
+
+    def plan(context: Context, node: Node) -> Bind | None:
+        source, output = node.inputs[0], node.outputs[0]
+        if source.type != TensorType.FLOAT32 or context.num_threads == 1:
+            return None
+        from oplet_numba_ops.flat import plan_flat, worth_sharing
+        from oplet_numba_ops.float_maps import CLAMP
+
+        return plan_flat(context, CLAMP, (source, output), low, high) if worth_sharing(context, output.size) else None
+
+    return override(builtin, plan)

@@ -1,0 +1,10 @@
+"""RELU, compiled: float32 on several threads."""
+
+from __future__ import annotations
+
+from math import inf
+
+from oplet_builtin_ops.ops.relu import REGISTRATION as BUILTIN
+from oplet_numba_ops.clamps import clamp_registration
+
+REGISTRATION = clamp_registration(BUILTIN, 0.0, inf)

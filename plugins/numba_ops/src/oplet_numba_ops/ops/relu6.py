@@ -1,0 +1,8 @@
+"""RELU6, compiled: float32 on several threads."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.relu6 import REGISTRATION as BUILTIN
+from oplet_numba_ops.clamps import clamp_registration
+
+REGISTRATION = clamp_registration(BUILTIN, 0.0, 6.0)

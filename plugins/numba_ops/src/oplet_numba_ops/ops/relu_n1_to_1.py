@@ -1,0 +1,8 @@
+"""RELU_N1_TO_1, compiled: float32 on several threads."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.relu_n1_to_1 import REGISTRATION as BUILTIN
+from oplet_numba_ops.clamps import clamp_registration
+
+REGISTRATION = clamp_registration(BUILTIN, -1.0, 1.0)
