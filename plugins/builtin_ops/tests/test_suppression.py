@@ -11,6 +11,7 @@ import pytest
 from oplet.errors import OpletError
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
+from oplet_builtin_ops.shaping import suppression as kernel
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
 
 
@@ -90,3 +91,17 @@ def test_the_queue_gives_out_equals_as_the_c_library_does() -> None:
     # What std::priority_queue of libstdc++ (GCC 12) printed for these entries.
     queue = PriorityQueue((number * 7 % 3, number) for number in range(12))
     assert [queue.pop()[1] for _ in range(12)] == [2, 5, 11, 8, 1, 7, 10, 4, 6, 0, 9, 3]
+
+
+@pytest.mark.parametrize("overlap", [-0.5, 0.0, 0.2, 0.7, 1.0, 1.5])
+@pytest.mark.parametrize(("most", "flat"), [(5, 0), (90, 0), (5000, 0), (90, 400), (5000, 1)])
+def test_blocks_of_boxes_are_chosen_as_the_queue_would(overlap: float, most: int, flat: int) -> None:
+    random = np.random.default_rng(most + flat)
+    centres, sizes = random.uniform(0, 1, (900, 2)), random.uniform(-0.2, 0.2, (900, 2))
+    sizes[:flat, 1] = 0
+    boxes = kernel._Boxes.at_corners(np.concatenate([centres - sizes, centres + sizes], axis=1).astype(np.float32))
+    scores = random.permutation(900).astype(np.float32)
+    limit = min(most, len(scores))
+    with np.errstate(invalid="ignore"):
+        found, expected = (f(boxes, scores, limit, overlap) for f in (kernel._choose, kernel._choose_among_equals))
+    assert found == expected
