@@ -12,10 +12,12 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import SVDFOptions
-from oplet_builtin_ops.arithmetic.fixed_point import apply_activation, clip, ensure_scale, quantize_multiplier
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier as scale_by
+from oplet_builtin_ops.arithmetic.fixed_point import apply_activation, ensure_scale, quantize_multiplier
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
+from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, convert, run_calls
+from oplet_builtin_ops.layers.quantized_layer import exact_type
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 #: The types of feature weights, time weights, bias and state that go with each kind of node.
@@ -51,7 +53,13 @@ def prepare(context: Context, node: Node) -> None:
         _ensure_types(node, _INTEGER)
         activation = options.fused_activation_function
         ensure(activation == ActivationFunctionType.RELU, f"{activation.name} is fused; a node of integers can only have RELU.")
-        node.prepared = _factor(source, features, state), _factor(state, times, output)
+        node.prepared = _factor(source, features, state), _factor(state, times, output), exact_type(128.0 * 128.0 * depth)
+        for shape in ((batches, depth), (batches, filters)):
+            context.add_temporary(node, shape, node.prepared[2])
+        context.add_temporary(node, (batches, filters), TensorType.INT16)
+        for shape in ((batches, filters), (batches, filters, memory), (batches, units)):
+            context.add_temporary(node, shape, TensorType.FLOAT64)
+        context.add_temporary(node, (batches, units), TensorType.INT32)
         return
     layer = None
     if features.type != TensorType.FLOAT32:
@@ -67,10 +75,10 @@ def prepare(context: Context, node: Node) -> None:
     node.prepared = layer, node.temporaries[-2], node.temporaries[-1]
 
 
-def _factor(a: Tensor, b: Tensor, c: Tensor) -> tuple[int, int]:
+def _factor(a: Tensor, b: Tensor, c: Tensor) -> float:
     """The factor between products of values of a and b and values of c; LiteRT computes it in float32."""
     scales = [np.float32(ensure_scale(tensor)) for tensor in (a, b, c)]
-    return quantize_multiplier(float(scales[0] * scales[1] / scales[2]))
+    return float(scales[0] * scales[1] / scales[2])
 
 
 def _ensure_types(node: Node, types: tuple[TensorType | tuple[TensorType, ...], ...]) -> None:
@@ -80,12 +88,11 @@ def _ensure_types(node: Node, types: tuple[TensorType | tuple[TensorType, ...], 
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    if node.inputs[0].type == TensorType.INT8:
-        return _bind_integer(node)
+    make = _integer_calls if node.inputs[0].type == TensorType.INT8 else _float_calls
     weights = [tensor for tensor in (node.inputs[1], node.inputs[2], node.optional_input(3)) if tensor is not None]
     if all(tensor.is_constant for tensor in weights):
-        return run_calls(_float_calls(node))
-    return lambda: run_calls(_float_calls(node))()
+        return run_calls(make(node))
+    return lambda: run_calls(make(node))()
 
 
 def _shift_calls(state: Array) -> list[Call]:
@@ -130,32 +137,39 @@ def _signed(weights: Tensor) -> Array:
     return weights.data.view(np.int8) if weights.data.dtype == np.uint8 else weights.data
 
 
-def _bind_integer(node: Node) -> Thunk:
-    """The integer kernel; small as these layers are, it computes in int64."""
+def _integer_calls(node: Node) -> list[Call]:
     source, features, times, _, state_tensor = node.inputs
     bias, output = node.optional_input(3), node.outputs[0]
-    (first, first_shift), (second, second_shift) = node.prepared
-    filters, memory = times.shape
-    state = state_tensor.data.reshape(source.shape[0], filters, memory)
-    target, zero_point = output.data, output.zero_point
-    shift = _shift_calls(state)
-
-    def run() -> None:
-        for function, arguments in shift:
-            function(*arguments)
-        # Sums of int8 products are exact in float64, and a product of floats is a call of BLAS.
-        centred = source.data.astype(np.float64) - source.zero_point
-        products = (centred @ features.data.T.astype(np.float64)).astype(np.int64).astype(np.int32)
-        state[..., -1] = np.clip(scale_by(products, first, first_shift), -32768, 32767)
-        sums = np.einsum("bfm,fm->bf", state.astype(np.int64), times.data.astype(np.int64))
-        sums = sums.reshape(*target.shape, -1).sum(axis=2)
-        if bias is not None:
-            sums += bias.data
-        scaled = scale_by(sums.astype(np.int32), second, second_shift).astype(np.int64) + zero_point
-        clip(scaled, np.int64(-128), np.int64(127), scaled)
-        convert(target, scaled)
-
-    return run if state.size else lambda: None
+    columns, products, newest, scratch, weighted, sums, totals = (temporary.data for temporary in node.temporaries)
+    state = state_tensor.data.reshape(weighted.shape)
+    if not state.size:
+        return []
+    first, second, _ = node.prepared
+    filters = newest.shape[1]
+    rows = features.data.astype(columns.dtype)
+    offsets = features.data.sum(axis=1, dtype=np.int64) * -source.zero_point
+    limit = float(np.abs(rows).sum(axis=1).max(initial=0)) * 128 + float(np.abs(offsets).max(initial=0))
+    remember = Requantizer(np.full(filters, first), offsets, limit, 0, -32768, 32767)
+    time_weights = times.data.astype(np.float64)
+    # These sums may be too large to be scaled as floats; memory that is free by then holds them as integers.
+    wide, spare = (array.reshape(-1).view(np.int64)[: sums.size] for array in (scratch, weighted))
+    finish = rescaler(
+        totals.reshape(-1), wide, spare, *quantize_multiplier(second), output.zero_point, (-128, 127), output.data.reshape(-1)
+    )
+    add_bias: list[Call] = [] if bias is None else [(np.add, (sums, bias.data.astype(np.float64), sums))]
+    return [
+        *_shift_calls(state),
+        (convert, (columns, source.data)),
+        (np.matmul, (columns, rows.T, products)),
+        *remember.calls(products, newest, scratch),
+        (np.copyto, (state[..., -1], newest)),
+        (np.multiply, (state, time_weights, weighted)),
+        (np.add.reduce, (weighted.reshape(*sums.shape, -1), 2, None, sums)),
+        *add_bias,
+        (convert, (wide, sums.reshape(-1))),
+        (convert, (totals.reshape(-1), wide)),
+        (finish, ()),
+    ]
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, types=_TYPES)
