@@ -78,11 +78,13 @@ def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
     fixed = np.copysign(np.floor(np.abs(fractions) * 2.0**31 + 0.5), fractions).astype(np.int64)
     shifts = shifts.astype(np.int64)
     carried = np.abs(fixed) == 1 << 31
-    fixed[carried] //= 2
-    shifts[carried] += 1
+    if carried.any():
+        fixed[carried] //= 2
+        shifts[carried] += 1
     flushed = (shifts < -31) | (fixed == 0)
-    fixed[flushed] = 0
-    shifts[flushed] = 0
+    if flushed.any():
+        fixed[flushed] = 0
+        shifts[flushed] = 0
     return fixed.astype(np.int32), shifts
 
 

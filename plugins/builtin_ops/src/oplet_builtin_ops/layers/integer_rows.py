@@ -15,6 +15,7 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.rows import MANY_ROWS, Rows, plan_rows
+from oplet_builtin_ops.layers.weights import transposed
 from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["Streamed", "arranged", "plan_integer_rows"]
@@ -115,6 +116,6 @@ def arranged(node: Node, plan: Rows | Streamed, rows: Any, weights: Tensor, comp
     many = plan.count >= MANY_ROWS
 
     def make() -> Array:
-        return np.asarray(rows().T, dtype, order="C" if many else "F")
+        return transposed(rows(), dtype) if many else np.asarray(rows().T, dtype, order="F")
 
     return node.cached(f"matrix {dtype} {many}", make) if weights.is_constant else make()

@@ -16,7 +16,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.weights import weight_data
+from oplet_builtin_ops.layers.weights import row_sums, weight_data
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = [
@@ -100,7 +100,7 @@ def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
 
 def as_rows(weights: Array, axis: int) -> Array:
     """One row for each position along an axis, even if there are none; a view where it can be."""
-    first = np.moveaxis(weights, axis, 0)
+    first = weights if axis == 0 else np.moveaxis(weights, axis, 0)
     return first.reshape(len(first), prod(first.shape[1:]))
 
 
@@ -120,7 +120,7 @@ def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int 
         return float(depth * (_LARGEST[weights.type] + abs(zero_point)))
     if rows.dtype == np.int8:
         # The magnitude of -128 wraps around to itself, which is 128 as an unsigned number.
-        return float(np.absolute(rows).view(np.uint8).sum(axis=1, dtype=np.uint32).max(initial=0))
+        return float(row_sums(np.absolute(rows).view(np.uint8)).max(initial=0))
     return float(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64).max(initial=0))
 
 
@@ -215,7 +215,7 @@ class QuantizedLayer:
         if self._requantizer is not None:
             return self._requantizer
         left = 0 if self.centred else self.source.zero_point
-        offsets = self.rows().sum(axis=1, dtype=np.int64) * -left
+        offsets = row_sums(self.rows()) * -left
         if self.bias is not None:
             offsets += self.bias.data.reshape(-1)
         output = self.output

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+import numpy as np
+
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.shaping.shapes import Array
@@ -9,7 +13,13 @@ from oplet_builtin_ops.shaping.shapes import Array
 #: The module that only nodes with sparse weights need; builds leave it out where no node of their models has such.
 VARIANTS = {"oplet_builtin_ops.layers.sparse": {"sparse": True}}
 
-__all__ = ["CLAMPS", "ensure_bias", "weight_data"]
+__all__ = ["CLAMPS", "ensure_bias", "row_sums", "transposed", "weight_data"]
+
+#: Values of matrices that are transposed in blocks, and the rows of a block: a few cache lines of the result.
+_LARGE: Final = 1 << 16
+_BLOCK: Final = 64
+#: Bytes, whose sum float32 holds whatever they are.
+_EXACT: Final = 1 << 16
 
 #: The activations that are clamps.
 CLAMPS = (
@@ -27,6 +37,26 @@ def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
     ensure_type(bias, *types)
     ensure(bias.size == channels, lambda: f"{bias} must have {channels} values, one for each output channel, not {bias.size}.")
     ensure(bias.zero_point == 0, lambda: f"{bias} has zero point {bias.zero_point}; a bias must have none.")
+
+
+def transposed(matrices: Array, dtype: Any) -> Array:
+    """The transposes of matrices, in a given type and contiguous; a block at a time where they are larger than the cache."""
+    turned = matrices.swapaxes(-1, -2)
+    rows = matrices.shape[-2]
+    if matrices[..., :1, :].size * rows < _LARGE or rows <= _BLOCK:
+        return np.ascontiguousarray(turned, dtype)
+    result = np.empty(turned.shape, dtype)
+    for start in range(0, rows, _BLOCK):
+        result[..., start : start + _BLOCK] = turned[..., start : start + _BLOCK]
+    return result
+
+
+def row_sums(rows: Array) -> Array:
+    """The sum of each row of integers, as int64."""
+    if rows.dtype.itemsize == 1 and rows.shape[1] <= _EXACT:
+        # BLAS adds floats in less time than numpy adds small integers, and these sums are exact.
+        return (rows.astype(np.float32) @ np.ones(rows.shape[1], np.float32)).astype(np.int64)
+    return np.asarray(rows.sum(axis=1, dtype=np.int64))
 
 
 def weight_data(node: Node, weights: Tensor) -> Array:

@@ -21,7 +21,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
     ensure_symmetric,
     rounding_of,
 )
-from oplet_builtin_ops.layers.weights import ensure_bias
+from oplet_builtin_ops.layers.weights import ensure_bias, transposed
 from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 
@@ -84,7 +84,8 @@ def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weig
     """The weights as matrices to multiply with, made once if they are constant."""
 
     def make() -> Array:
-        return np.ascontiguousarray(filter_matrices(rows, products.groups), dtype)
+        groups = products.groups
+        return transposed(rows.reshape(groups, products.filters // groups, -1), dtype)
 
     return node.cached(f"matrices {dtype.char}", make) if weights.is_constant else make()
 
