@@ -11,7 +11,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantize_multiplier
+from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
 from oplet_builtin_ops.shaping.shapes import Thunk
@@ -24,6 +25,9 @@ def prepare(context: Context, node: Node) -> None:
     if node.inputs[0].type in QUANTIZED:
         ensure_scale(node.inputs[0])
         ensure_scale(node.outputs[0])
+        if node.prepared is True:
+            for type in (TensorType.INT32, TensorType.INT64, TensorType.INT64):
+                context.add_temporary(node, (node.outputs[0].size,), type)
 
 
 def _bind_float(node: Node) -> Thunk:
@@ -60,13 +64,19 @@ def _bind_quantized(node: Node) -> Thunk:
     # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // count, shift - bits
-    offset, zero_point = np.int32(source.zero_point * count), output.zero_point
+    offset = np.array([source.zero_point * count]).astype(np.int32)
     limits = np.iinfo(target.dtype)
+    # Where the axes arrive at run time, so does the size of what they leave.
+    types = np.int32, np.int64, np.int64
+    sums, wide, spare = [tensor.data for tensor in node.temporaries] or [np.empty(target.size, type) for type in types]
+    bounds = int(limits.min), int(limits.max)
+    finish = rescaler(sums, wide, spare, multiplier, shift, output.zero_point, bounds, target.reshape(-1))
+    kept = sums.reshape(target.shape)
 
     def run() -> None:
-        sums = np.add.reduce(values, axes, dtype=np.int32, keepdims=True)
-        means = multiply_by_quantized_multiplier(sums - offset, multiplier, shift) + zero_point
-        convert(target, clip(means, limits.min, limits.max))
+        np.add.reduce(values, axes, np.int32, kept, True)
+        np.subtract(sums, offset, sums)
+        finish()
 
     return run
 
