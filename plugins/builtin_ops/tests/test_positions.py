@@ -57,6 +57,19 @@ def test_scattered_bools_are_joined_by_or() -> None:
     assert run("SCATTER_ND", [at, updates, np.array([3], np.int32)], [False] * 3, "bool").tolist() == [True, False, False]
 
 
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("places", [1, 2, 7, 60])
+@pytest.mark.parametrize("type", ["float32", "int8", "bool"])
+def test_however_many_updates_share_a_place_all_are_added(type: str, places: int, width: int) -> None:
+    random = np.random.default_rng(places)
+    at = random.integers(0, places, (50, 1)).astype(np.int32)
+    updates = random.integers(0, 4, (50, width)).astype(type)
+    wanted = np.zeros((places, width), type)
+    np.add.at(wanted, at[:, 0], updates)
+    got = run("SCATTER_ND", [at, updates, np.array(wanted.shape, np.int32)], [False] * 3, type)
+    np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("index", [4, 10**8, -1, -(10**8)])
 @pytest.mark.parametrize("op", ["GATHER_ND", "SCATTER_ND", "SPARSE_TO_DENSE"])

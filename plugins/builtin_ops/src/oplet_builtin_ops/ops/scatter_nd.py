@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_builtin_ops.shaping.segments import combined, grouped
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
+from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.BOOL, TensorType.INT8, TensorType.INT32, TensorType.INT64)
+
+#: So many updates of one place are added one after the other; where there are more of them, the rest is sorted.
+_ROUNDS: Final = 8
 
 
 def _shapes(node: Node) -> list[Shape]:
@@ -44,13 +48,44 @@ def _bind(node: Node) -> Thunk:
     slice_size, count = prod(output.shape[depth:]), prod(indices.shape[:-1])
     target = output.reshape(prod(output.shape[:depth]), slice_size)
     slices, places = updates.reshape(count, slice_size), row_finder(node.inputs[0], depth, output.shape)
+    zero = np.zeros((), output.dtype)
+    if slice_size == 1:
+        flat, values = target.reshape(-1), slices.reshape(-1)
+
+        def run_values() -> None:
+            rows = places()
+            flat.fill(zero)
+            np.add.at(flat, rows, values)
+
+        return run_values
+    owner, numbers = np.zeros(len(target), np.intp), np.arange(count)
 
     def run() -> None:
-        groups = grouped(places())
-        target[...] = 0
-        target[groups.ids] = combined(np.add, slices, groups)
+        rows = places()
+        target.fill(zero)
+        _add(target, rows, slices, owner, numbers)
 
     return run
+
+
+def _add(target: Array, rows: Array, slices: Array, owner: Array, left: Array) -> None:
+    """Add each slice to a row of `target`, in order, those that are the first at their place together.
+
+    Args:
+        owner: scratch, as long as the target.
+        left: the numbers of the slices.
+    """
+    for _ in range(_ROUNDS):
+        here = rows[left]
+        owner[here[::-1]] = left[::-1]
+        first = owner.take(here) == left
+        if first.all():
+            target[here] += slices[left]
+            return
+        target[here[first]] += slices[left[first]]
+        left = left[~first]
+    groups = grouped(rows[left])
+    target[groups.ids] += combined(np.add, slices[left], groups)
 
 
 def bind(context: Context, node: Node) -> Thunk:

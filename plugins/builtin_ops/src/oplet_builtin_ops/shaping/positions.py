@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import prod
 
 import numpy as np
@@ -18,9 +17,10 @@ __all__ = ["row_finder", "row_positions"]
 def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArray[np.int64]]:
     """`row_positions` of a tensor of vectors of `depth` indices: worked out (and checked) here and now if it is constant."""
     vectors = indices.data.reshape(prod(indices.shape) // depth if depth else prod(indices.shape[:-1]), depth)
+    find = _finder(vectors, shape)
     if not indices.is_constant:
-        return partial(row_positions, vectors, shape)
-    rows = row_positions(vectors, shape)
+        return find
+    rows = find()
     return lambda: rows
 
 
@@ -30,17 +30,35 @@ def row_positions(indices: Array, shape: Shape) -> NDArray[np.int64]:
     Raises:
         EnsureError: an index is negative or not below its dimension.
     """
-    depth = indices.shape[1]
+    return _finder(indices, shape)()
+
+
+def _finder(indices: Array, shape: Shape) -> Callable[[], NDArray[np.int64]]:
+    count, depth = indices.shape
+    signed = np.iinfo(indices.dtype)
+    # Seen as an unsigned number a negative index is beyond all bounds.
+    unsigned = indices.view(f"u{indices.itemsize}") if indices.size else indices
+    bounds = np.array([min(bound, signed.max + 1) for bound in shape[:depth]], unsigned.dtype)
+    strides = [np.array(prod(shape[axis + 1 : depth]), np.int64) for axis in range(depth)]
+    columns = [indices[:, axis] for axis in range(depth)]
+
+    def find() -> NDArray[np.int64]:
+        if np.greater_equal(unsigned, bounds).any():
+            _refuse(indices, shape)
+        rows = np.zeros(count, np.int64) if not columns else columns[0] * strides[0]
+        for column, stride in zip(columns[1:], strides[1:]):
+            rows += column * stride
+        return rows
+
+    return find
+
+
+def _refuse(indices: Array, shape: Shape) -> None:
+    bounds = shape[: indices.shape[1]]
     wide = indices.astype(np.int64)
-    bounds = np.array(shape[:depth], np.int64)
-    outside = (wide < 0) | (wide >= bounds)
-    if outside.any():
-        row, axis = (int(at[0]) for at in outside.nonzero())
-        ensure(
-            False,
-            f"index {wide[row].tolist()} (number {row}) is outside the shape {list(shape)}: "
-            f"{wide[row, axis]} is not in 0 to {bounds[axis] - 1}.",
-        )
-    strides = np.array([prod(shape[axis + 1 : depth]) for axis in range(depth)], np.int64)
-    rows: NDArray[np.int64] = wide @ strides
-    return rows
+    row, axis = (int(at[0]) for at in ((wide < 0) | (wide >= np.array(bounds, np.int64))).nonzero())
+    ensure(
+        False,
+        f"index {wide[row].tolist()} (number {row}) is outside the shape {list(shape)}: "
+        f"{wide[row, axis]} is not in 0 to {bounds[axis] - 1}.",
+    )
