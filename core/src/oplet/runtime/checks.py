@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from oplet.errors import PluginError
 from oplet.model.verify_tensor import MAX_RANK
@@ -49,12 +49,13 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     return wanted
 
 
-def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor], seen: Mapping[int, Shape]) -> None:
     """See what a kernel's `prepare` left behind, and put the node's tensors back if it changed them.
 
     Args:
         inputs: the node's inputs before.
         outputs: the node's outputs before.
+        seen: shapes that were looked at while it prepared, by their identity.
 
     Raises:
         PluginError: it broke the contract.
@@ -67,7 +68,8 @@ def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tenso
         if not isinstance(tensor, Tensor):
             node.temporaries = []
             raise PluginError(f"The kernel has {tensor!r} among its temporaries, which is no tensor")
-        tensor.shape = checked_shape(tensor, tensor.shape)
+        if id(tensor.shape) not in seen:
+            tensor.shape = checked_shape(tensor, tensor.shape)
     for tensor in node.in_place:
         if tensor not in inputs:
             node.in_place = ()

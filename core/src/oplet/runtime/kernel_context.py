@@ -38,6 +38,7 @@ class KernelContext(Context):
         self.immutable = False
         self._tensors = tensors
         self._preparing = False
+        self._seen: dict[int, Shape] = {}  # shapes found good while the kernel prepares, kept so that identities stay theirs
         self._were_dynamic: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
 
     @property
@@ -75,6 +76,7 @@ class KernelContext(Context):
                 tensor.provide(self.new_array(tensor))
                 tensor.resized = True
             return
+        self._seen[id(wanted)] = wanted
         if tensor in self._were_dynamic:
             self._were_dynamic.remove(tensor)
             tensor.allocation = Allocation.ARENA
@@ -83,6 +85,8 @@ class KernelContext(Context):
                 raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
             tensor.shape = wanted
             self.session.memory.check_tensor(tensor)  # before the kernel plans its work for it
+        else:
+            tensor.shape = wanted
 
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self._were_dynamic:
@@ -125,7 +129,8 @@ class KernelContext(Context):
     ) -> Tensor:
         ensure_temporary(allocation)
         tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
-        tensor.shape = checked_shape(tensor, shape)
+        tensor.shape = wanted = checked_shape(tensor, shape)
+        self._seen[id(wanted)] = wanted
         self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:
             kept = node.cached(f"temporary {len(node.temporaries)}", lambda: tensor)

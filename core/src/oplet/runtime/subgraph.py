@@ -435,11 +435,12 @@ class Subgraph(KernelContext):
             try:
                 check_inputs(node, self.session.memory)
                 registration.prepare(self, node)
-                check_prepared(node, inputs, outputs)
+                check_prepared(node, inputs, outputs, self._seen)
             except FAILURES as error:
                 raise self.explained(PrepareError, node, error, "failed to prepare") from error
             finally:
                 self._preparing = False
+                self._seen.clear()
 
     def bind_node(self, node: Node) -> Thunk:
         registration = node.registration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,6 @@ class FloatFinish:
     activation: ActivationFunctionType
     _joined: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
-    def bounds(self) -> tuple[np.float32, np.float32] | None:
-        """What the activation clamps to, None if it does not."""
-        low, high = float_activation_range(self.activation)
-        return None if np.isinf(low) and np.isinf(high) else (low, high)
-
     def calls(self, block: Array, factors: Array | None = None) -> list[Call]:
         """The calls that finish one block of products.
 
@@ -57,6 +51,14 @@ class FloatFinish:
                 self._joined[joined] = repeated(self.bias.reshape(-1), joined)
             rows = block.reshape(-1, block.shape[1] * joined)
             program.append((np.add, (rows, self._joined[joined], rows)))
-        if self.bounds is not None:
-            program.append((clip, (block, *self.bounds, block)))
+        bounds = _bounds(self.activation)
+        if bounds is not None:
+            program.append((clip, (block, *bounds, block)))
         return program
+
+
+@cache
+def _bounds(activation: ActivationFunctionType) -> tuple[np.float32, np.float32] | None:
+    """What an activation clamps to, None if it does not."""
+    low, high = float_activation_range(activation)
+    return None if np.isinf(low) and np.isinf(high) else (low, high)
