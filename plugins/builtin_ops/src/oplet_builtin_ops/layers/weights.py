@@ -15,7 +15,7 @@ VARIANTS = {"oplet_builtin_ops.layers.sparse": {"sparse": True}}
 
 __all__ = ["CLAMPS", "ensure_bias", "row_sums", "transposed", "weight_data"]
 
-#: Values of matrices that are transposed in blocks, and the rows of a block: a few cache lines of the result.
+#: Values of matrices that are transposed, or summed, in blocks; the rows of a block: a few cache lines of a transpose.
 _LARGE: Final = 1 << 16
 _BLOCK: Final = 64
 #: Bytes, whose sum float32 holds whatever they are.
@@ -53,10 +53,15 @@ def transposed(matrices: Array, dtype: Any) -> Array:
 
 def row_sums(rows: Array) -> Array:
     """The sum of each row of integers, as int64."""
-    if rows.dtype.itemsize == 1 and rows.shape[1] <= _EXACT:
-        # BLAS adds floats in less time than numpy adds small integers, and these sums are exact.
-        return (rows.astype(np.float32) @ np.ones(rows.shape[1], np.float32)).astype(np.int64)
-    return np.asarray(rows.sum(axis=1, dtype=np.int64))
+    count, depth = rows.shape
+    if rows.dtype.itemsize > 1 or depth > _EXACT:
+        return np.asarray(rows.sum(axis=1, dtype=np.int64))
+    # BLAS adds floats in less time than numpy adds small integers, and these sums are exact.
+    sums, ones = np.empty(count, np.int64), np.ones(depth, np.float32)
+    block = max(1, _LARGE // max(depth, 1))
+    for start in range(0, count, block):
+        sums[start : start + block] = rows[start : start + block].astype(np.float32) @ ones
+    return sums
 
 
 def weight_data(node: Node, weights: Tensor) -> Array:
