@@ -50,3 +50,13 @@ def test_fixed_point_reciprocal_is_accurate(values: list[Any]) -> None:
     x = np.array(values, np.int64)
     value, bits = reciprocal(x, 12)
     np.testing.assert_allclose(value / 2.0**31 / 2.0**bits, 2.0**19 / x * 1.0, rtol=1e-7)
+
+
+@pytest.mark.parametrize("target", [np.int8, np.int16, np.float32])
+@pytest.mark.parametrize("source", [np.int8, np.int16])
+def test_many_values_are_looked_up_a_piece_at_a_time(source: type, target: type) -> None:
+    table = np.random.default_rng(0).integers(-100, 100, 1 << 8 * np.dtype(source).itemsize).astype(target)
+    values = np.random.default_rng(1).integers(-128, 128, 150_001).astype(source)
+    output = np.empty(values.size, target)
+    lookup(table, values, output)()
+    np.testing.assert_array_equal(output, table[values])

@@ -31,6 +31,8 @@ LookupRule = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 #: From this size on, copying through bytes.translate costs less than np.take, which widens each index to 64 bits.
 _TRANSLATE_FROM: Final = 4096
+#: Values that are taken, and that are translated, at a time: what stays in the cache.
+_FEW, _MANY = 8192, 65536
 
 _UNSIGNED: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 _DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
@@ -59,18 +61,38 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
     index = source.reshape(-1).view(_UNSIGNED[source.dtype.itemsize])
     target = output.reshape(-1)
     if index.itemsize == target.itemsize == 1 and index.size >= _TRANSLATE_FROM:
-        target, octets = target.view(np.uint8), table.tobytes()
-
-        def translate() -> None:
-            target[...] = np.frombuffer(bytearray(index).translate(octets), np.uint8)
-
-        return translate
+        return _translation(table.tobytes(), index, target.view(np.uint8))
     take = table.take
+    if index.size <= _FEW:
+        return lambda: take(index, None, target, "clip")
+    # `take` would make an int64 copy of all indices.
+    wide = np.empty(_FEW, np.int64)
+    pieces = [(wide[: len(part)], part, target[i : i + _FEW]) for i, part in _pieces(index, _FEW)]
 
     def run() -> None:
-        take(index, None, target, "clip")
+        for indices, part, found in pieces:
+            indices[...] = part
+            take(indices, None, found, "clip")
 
     return run
+
+
+def _translation(octets: bytes, index: Array, target: Array) -> Thunk:
+    pieces = []
+    for i, part in _pieces(index, _MANY):
+        buffer = pieces[0][0] if pieces and len(part) == _MANY else bytearray(len(part))
+        pieces.append((buffer, np.frombuffer(buffer, np.uint8), part, target[i : i + _MANY]))
+
+    def run() -> None:
+        for buffer, values, part, found in pieces:
+            values[...] = part
+            found[...] = np.frombuffer(buffer.translate(octets), np.uint8)
+
+    return run
+
+
+def _pieces(index: Array, size: int) -> list[tuple[int, Array]]:
+    return [(i, index[i : i + size]) for i in range(0, len(index), size)]
 
 
 def _round(values: NDArray[Any]) -> NDArray[Any]:

@@ -35,8 +35,8 @@ PairRule = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 #: A row of this many elements hides what a loop costs to start; rows beyond the longest would waste memory.
 _LONG: Final = 1024
 _LONGEST: Final = 1 << 16
-#: Look-ups at a time: what stays in the first-level cache as int64.
-_BLOCK: Final = 4096
+#: Look-ups at a time, whose indices stay in the cache as int64.
+_BLOCK: Final = 8192
 
 _EIGHT: Final = np.array([8], np.uint16)
 _CLAMPS: Final = {
