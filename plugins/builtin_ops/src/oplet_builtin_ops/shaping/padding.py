@@ -70,7 +70,7 @@ def _is_quantized(tensor: Tensor) -> bool:
 
 def _pairs(node: Node) -> list[list[int]]:
     pairs: list[list[int]] = np.asarray(node.inputs[1].data, np.int64).tolist()
-    ensure(all(amount >= 0 for pair in pairs for amount in pair), f"the paddings {pairs} must not be negative.")
+    ensure(min(map(min, pairs), default=0) >= 0, lambda: f"the paddings {pairs} must not be negative.")
     return pairs
 
 
@@ -89,6 +89,8 @@ def _bind(node: Node) -> Thunk:
     # The arena may have put something else here since the last run, so the border is written each time.
     border: list[Array] = []
     for axis, (before, after) in enumerate(_pairs(node)):
+        if not before and not after:
+            continue
         end = inside.shape[axis] - after
         for part in (slice(0, before), slice(end, None)):
             slab = inside[along(axis, part)]
