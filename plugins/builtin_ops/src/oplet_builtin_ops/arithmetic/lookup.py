@@ -64,21 +64,25 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
         return _translation(table.tobytes(), index, target.view(np.uint8))
     take = table.take
     if index.size <= _FEW:
-        return lambda: take(index, None, target, "clip")
+
+        def run() -> None:
+            take(index, None, target, "clip")
+
+        return run
     # `take` would make an int64 copy of all indices.
     wide = np.empty(_FEW, np.int64)
     pieces = [(wide[: len(part)], part, target[i : i + _FEW]) for i, part in _pieces(index, _FEW)]
 
-    def run() -> None:
+    def run_pieces() -> None:
         for indices, part, found in pieces:
             indices[...] = part
             take(indices, None, found, "clip")
 
-    return run
+    return run_pieces
 
 
 def _translation(octets: bytes, index: Array, target: Array) -> Thunk:
-    pieces = []
+    pieces: list[tuple[bytearray, Array, Array, Array]] = []
     for i, part in _pieces(index, _MANY):
         buffer = pieces[0][0] if pieces and len(part) == _MANY else bytearray(len(part))
         pieces.append((buffer, np.frombuffer(buffer, np.uint8), part, target[i : i + _MANY]))

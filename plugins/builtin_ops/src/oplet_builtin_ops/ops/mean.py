@@ -74,7 +74,7 @@ def _bind_quantized(node: Node) -> Thunk:
     kept = sums.reshape(target.shape)
 
     def run() -> None:
-        np.add.reduce(values, axes, np.int32, kept, True)
+        np.add.reduce(values, axes, np.int32, out=kept, keepdims=True)
         np.subtract(sums, offset, sums)
         finish()
 

@@ -53,13 +53,8 @@ def prepare(context: Context, node: Node) -> None:
         _ensure_types(node, _INTEGER)
         activation = options.fused_activation_function
         ensure(activation == ActivationFunctionType.RELU, f"{activation.name} is fused; a node of integers can only have RELU.")
-        node.prepared = _factor(source, features, state), _factor(state, times, output), exact_type(128.0 * 128.0 * depth)
-        for shape in ((batches, depth), (batches, filters)):
-            context.add_temporary(node, shape, node.prepared[2])
-        context.add_temporary(node, (batches, filters), TensorType.INT16)
-        for shape in ((batches, filters), (batches, filters, memory), (batches, units)):
-            context.add_temporary(node, shape, TensorType.FLOAT64)
-        context.add_temporary(node, (batches, units), TensorType.INT32)
+        node.prepared = _factor(source, features, state), _factor(state, times, output)
+        _add_integer_scratch(context, node)
         return
     layer = None
     if features.type != TensorType.FLOAT32:
@@ -73,6 +68,19 @@ def prepare(context: Context, node: Node) -> None:
     context.add_temporary(node, (batches, filters), TensorType.FLOAT32 if layer is None else layer.compute)
     context.add_temporary(node, (batches, filters, memory), TensorType.FLOAT32)
     node.prepared = layer, node.temporaries[-2], node.temporaries[-1]
+
+
+def _add_integer_scratch(context: Context, node: Node) -> None:
+    """What `_integer_calls` takes, in its order."""
+    (batches, depth), (filters, memory), (_, units) = (node.inputs[0].shape, node.inputs[2].shape, node.outputs[0].shape)
+    compute = exact_type(128.0 * 128.0 * depth)
+    context.add_temporary(node, (batches, depth), compute)
+    context.add_temporary(node, (batches, filters), compute)
+    context.add_temporary(node, (batches, filters), TensorType.INT16)
+    context.add_temporary(node, (batches, filters), TensorType.FLOAT64)
+    context.add_temporary(node, (batches, filters, memory), TensorType.FLOAT64)
+    context.add_temporary(node, (batches, units), TensorType.FLOAT64)
+    context.add_temporary(node, (batches, units), TensorType.INT32)
 
 
 def _factor(a: Tensor, b: Tensor, c: Tensor) -> float:
@@ -144,7 +152,7 @@ def _integer_calls(node: Node) -> list[Call]:
     state = state_tensor.data.reshape(weighted.shape)
     if not state.size:
         return []
-    first, second, _ = node.prepared
+    first, second = node.prepared
     filters = newest.shape[1]
     rows = features.data.astype(columns.dtype)
     offsets = features.data.sum(axis=1, dtype=np.int64) * -source.zero_point
