@@ -20,14 +20,16 @@ def _border(source, target, first, last, image, top, left, front, value):  # typ
         if channels == line.shape[1]:
             start, size = left * channels, columns * channels
             flat[:start] = value
-            flat[start : start + size] = values.reshape(size)
+            inner, found = flat[start : start + size], values.reshape(size)
+            for i in range(size):
+                inner[i] = found[i]
             flat[start + size :] = value
             continue
         flat[:] = value
         for x in range(columns):
-            pixel, found = line[left + x, front : front + channels], values[x]
+            pixel, taken = line[left + x, front : front + channels], values[x]
             for c in range(channels):
-                pixel[c] = found[c]
+                pixel[c] = taken[c]
 
 
 #: By the size of a number: the kernel of maps of four dimensions. It does the rows `first` to `last` of all outputs together; then

@@ -25,6 +25,18 @@ _WORTH = 60_000
 _EDGES = 6
 
 
+#: The longest row of padding that a layer has asked for, by its value. Layers that read their input where it is share it.
+_BORDERS: dict[float, Array] = {}
+
+
+def _border(pad: float, size: int) -> Array:
+    found = _BORDERS.get(pad)
+    if found is None or found.size < size:
+        found = _BORDERS[pad] = aligned((size,), np.float32)
+        found[:] = pad
+    return found[:size].reshape(1, size)
+
+
 def plan_depthwise(
     context: Context, node: Node, windows: Windows, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
 ) -> Bind | None:
@@ -71,9 +83,10 @@ def plan_depthwise(
     work = windows.count * columns * h.filter * w.filter
     # Rows in a ring are copied there by each part that needs them, so that channels are cut where there are few rows only.
     vectors = row // LANES if direct else 1
-    ranges = grid(count, 1, vectors, work // _WORTH, context.num_threads, count < 4 * context.num_threads <= vectors)
+    worth = work // _WORTH if direct else min(work // _WORTH, 2 * context.num_threads)
+    ranges = grid(count, 1, vectors, worth, context.num_threads, count < 4 * context.num_threads <= vectors)
     whole = row // LANES // vectors
-    rings = [context.add_temporary(node, (slots + 1, width * row), TensorType.FLOAT32) for _ in ranges]
+    rings = [] if direct else [context.add_temporary(node, (slots + 1, width * row), TensorType.FLOAT32) for _ in ranges]
 
     def arrange() -> Array:
         weights = aligned((h.filter, w.filter, row), np.float32)
@@ -85,14 +98,15 @@ def plan_depthwise(
     def bind() -> Thunk:
         values, result = source.data, output.data
         maps = values.reshape(windows.batch * h.size, -1)
+        lines = [ring.data for ring in rings] or [_border(pad, width * row)] * len(ranges)
         arguments = [
             (
-                maps, ring.data, np.zeros(h.filter, np.int64), weights.ctypes.data, finish.table.ctypes.data, finish.channels,
+                maps, ring, np.zeros(h.filter, np.int64), weights.ctypes.data, finish.table.ctypes.data, finish.channels,
                 columns, multiplier, result.ctypes.data, *rows, first * whole, last * whole,
                 h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation,
                 int(direct), pad, *finish.bounds,
             )
-            for ring, (rows, (first, last)) in zip(rings, ranges)
+            for ring, (rows, (first, last)) in zip(lines, ranges)
         ]  # fmt: skip
         return thunk([Step(kernel, arguments)], context.num_threads, values, result, weights, finish.table)
 

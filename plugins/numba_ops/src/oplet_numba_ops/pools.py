@@ -28,7 +28,7 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
         rows, columns = node.prepared
         if not output.size or not _filled(rows) or not _filled(columns):
             return None
-        small = rows.filter * columns.filter <= 4 and not worth_sharing(context, output.size)
+        small = rows.filter * columns.filter <= 4 and not worth_sharing(context, source.size)
         if not averages and (output.type != TensorType.FLOAT32 or small):
             return None  # numpy is as fast
         activation = node.options(Pool2DOptions).fused_activation_function
@@ -44,7 +44,7 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
             bounds = low, high
         else:
             bounds = output.dtype.type(low), output.dtype.type(high)
-        worth = output.size * rows.filter // WORTH_VALUES
+        worth = source.size // WORTH_VALUES
         ranges = cut(output.shape[0] * output.shape[1], worth, context.num_threads)
         geometry = [
             np.array(pair, np.int64)

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR of 8-bit numbers: between two rows first, then between two columns of what that gave.
+"""RESIZE_BILINEAR of floats and 8-bit numbers: between two rows first, then between two columns of what that gave.
 
 A call does the rows `begin` to `end` of all outputs together.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from oplet_numba_ops.kernels import kernel
 
-__all__ = ["RESIZE_INT8", "RESIZE_UINT8"]
+__all__ = ["RESIZE_FLOATS", "RESIZE_INT8", "RESIZE_UINT8"]
 
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 _AXIS = "i8[::1], i8[::1]"
@@ -62,3 +62,24 @@ def RESIZE_UINT8(x, out, begin, end, high, low, top, bottom, down, left, right, 
                 total = total + c[k] * share
                 total = total + d[k] * share
                 target[k] = np.int32(total + _HALF)
+
+
+@kernel(f"void(f4[:,:,:,::1], f4[:,:,:,::1], i8, i8, f4[::1], {_AXIS}, f4[::1], {_AXIS}, f4[::1])")
+def RESIZE_FLOATS(x, out, begin, end, row, top, bottom, down, left, right, across):  # type: ignore[no-untyped-def]
+    """A row between two rows, then the outputs between two of its columns."""
+    batch, height, width, channels = x.shape
+    rows = x.reshape(batch, height, width * channels)
+    for number in range(begin, end):
+        n, i = number // out.shape[1], number % out.shape[1]
+        upper, lower = rows[n, top[i]], rows[n, bottom[i]]
+        share = down[i]
+        rest = _ONE - share
+        for k in range(row.size):
+            row[k] = upper[k] * rest + lower[k] * share
+        for j in range(out.shape[2]):
+            first, second = row[left[j] * channels :][:channels], row[right[j] * channels :][:channels]
+            share = across[j]
+            rest = _ONE - share
+            target = out[n, i, j]
+            for c in range(channels):
+                target[c] = first[c] * rest + second[c] * share

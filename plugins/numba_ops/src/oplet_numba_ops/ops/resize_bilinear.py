@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR, compiled: int8 and uint8 to a constant size."""
+"""RESIZE_BILINEAR, compiled: int8, uint8 and float32 of more than a few channels, to a constant size."""
 
 from __future__ import annotations
 
@@ -11,20 +11,26 @@ from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.resizing import RESIZE_INT8, RESIZE_UINT8
+from oplet_numba_ops.resizing import RESIZE_FLOATS, RESIZE_INT8, RESIZE_UINT8
 from oplet_numba_ops.shares import WORTH_VALUES, cut
 from oplet_numba_ops.team import Step, ready, thunk
+
+_KERNELS = {TensorType.FLOAT32: RESIZE_FLOATS, TensorType.INT8: RESIZE_INT8, TensorType.UINT8: RESIZE_UINT8}
+#: With fewer channels of floats, numpy's products of matrices are as fast.
+_FEW = 32
 
 
 def plan(context: Context, node: Node) -> Bind | None:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type not in (TensorType.INT8, TensorType.UINT8) or node.prepared is not True or not output.size:
+    if source.type not in _KERNELS or node.prepared is not True or not output.size:
+        return None
+    if source.type == TensorType.FLOAT32 and source.shape[3] < _FEW:
         return None
     options, signed = node.options(ResizeBilinearOptions), source.type == TensorType.INT8
     find = integer_neighbours if signed else float_neighbours
     pairs = zip(source.shape[1:3], output.shape[1:3])
     down, across = (find(length, outputs, options.align_corners, options.half_pixel_centers) for length, outputs in pairs)
-    kernel = RESIZE_INT8 if signed else RESIZE_UINT8
+    kernel = _KERNELS[source.type]
     ready(kernel)
     ranges = cut(output.shape[0] * output.shape[1], output.size // (WORTH_VALUES // 4), context.num_threads)
     size = source.shape[2] * source.shape[3]
@@ -37,7 +43,9 @@ def plan(context: Context, node: Node) -> Bind | None:
         bits = [(down.one * across.one).bit_length() - 1] if signed else []
         parts = []
         for some in ranges:
-            rows = [np.empty(size, np.int32)] if signed else [np.empty(size, np.float32), np.empty(size, np.float32)]
+            rows = [
+                np.empty(size, np.int32 if signed else np.float32) for _ in range(2 if source.type == TensorType.UINT8 else 1)
+            ]
             parts.append((*arrays, *some, *rows, *axes[0], *axes[1], *bits))
         return thunk([Step(kernel, parts)], context.num_threads)
 
