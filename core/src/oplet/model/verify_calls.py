@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from oplet.errors import ModelError
 from oplet.schema import tables
@@ -17,6 +16,7 @@ __all__ = ["called_subgraphs", "verify_calls"]
 #: Options that always name a subgraph. Those of StableHLO operators need not, as a delegate may run them without.
 _ALWAYS = (CallOnceOptions, IfOptions, WhileOptions)
 _SUFFIX = "_subgraph_index"
+_INDEX_FIELDS: dict[type[Table], list[str]] = {}
 
 
 def verify_calls(root: tables.Model) -> None:
@@ -53,13 +53,11 @@ def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
         for index in () if options.branch_subgraph_indices is None else options.branch_subgraph_indices.tolist():
             yield "branch", index
         return
-    for name in _index_fields(type(options)):
+    cls = type(options)
+    if cls not in _INDEX_FIELDS:
+        _INDEX_FIELDS[cls] = [field.name for field in cls.fields if field.name.endswith(_SUFFIX)]
+    for name in _INDEX_FIELDS[cls]:
         yield name.removesuffix(_SUFFIX), getattr(options, name)
-
-
-@cache
-def _index_fields(options: type[Table]) -> tuple[str, ...]:
-    return tuple(field.name for field in options.fields if field.name.endswith(_SUFFIX))
 
 
 def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:

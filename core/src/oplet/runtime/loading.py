@@ -97,7 +97,7 @@ def _read_constant(raw: NDArray[np.uint8], table: tables.Tensor, shape: tuple[in
     """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values."""
     type, sparse = table.type, table.sparsity is not None
     if type in _PLAIN and not sparse:
-        array = np.ndarray(shape, numpy_dtype(type), raw)
+        array: Array = np.ndarray(shape, numpy_dtype(type), raw)
         array.flags.writeable = False
         return array
     what = f"tensor {index} ('{table.name or ''}')"

@@ -93,5 +93,7 @@ def new_array(tensor: Tensor) -> Array:
         return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
     nbytes = tensor.nbytes
     if nbytes < _SMALL:
-        return np.zeros(tensor.shape, tensor.dtype)
-    return np.ndarray(tensor.shape, tensor.dtype, memory.allocate(nbytes))
+        small: Array = np.zeros(tensor.shape, tensor.dtype)
+        return small
+    array: Array = np.ndarray(tensor.shape, tensor.dtype, memory.allocate(nbytes))
+    return array

@@ -139,7 +139,7 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
 
 def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
     """x * multiplier * 2**(-31 - exponent) with both roundings, in as few passes as there can be."""
-    product = np.multiply(x, multiplier, dtype=np.int64)
+    product: Int64s = np.multiply(x, multiplier, dtype=np.int64)
     product += 1 << 30
     product >>= 31
     if exponent:

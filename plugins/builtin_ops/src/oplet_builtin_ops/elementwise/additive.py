@@ -115,7 +115,8 @@ def additive_registration(
             total = ufunc(plan.shares[0].of(a), plan.shares[1].of(b))
             scaled = multiply_by_quantized_multiplier(total, plan.multiplier, plan.shift)
             scaled += np.int32(plan.zero_point)  # a sum of two 8-bit values is far from the ends of 32 bits
-            return clip(scaled, *(np.array(bound, np.int32) for bound in plan.bounds), scaled)
+            clip(scaled, *(np.array(bound, np.int32) for bound in plan.bounds), scaled)
+            return scaled
 
         return binary.bind_pairs(node, rule)
 

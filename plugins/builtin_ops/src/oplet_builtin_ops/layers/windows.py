@@ -252,7 +252,8 @@ def strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offs
     Raises:
         ValueError: it would reach beyond the array.
     """
-    return np.ndarray(shape, array.dtype, array, offset, strides)
+    view: Array = np.ndarray(shape, array.dtype, array, offset, strides)
+    return view
 
 
 def border_calls(padded: Array, value: Any, top: int, height: int, left: int, width: int) -> list[Call]:
