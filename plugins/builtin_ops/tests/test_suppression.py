@@ -12,6 +12,7 @@ from oplet.errors import OpletError
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
 from oplet_builtin_ops.shaping import suppression as kernel
+from oplet_builtin_ops.shaping.boxes import Boxes
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
 
 
@@ -99,7 +100,7 @@ def test_blocks_of_boxes_are_chosen_as_the_queue_would(overlap: float, most: int
     random = np.random.default_rng(most + flat)
     centres, sizes = random.uniform(0, 1, (900, 2)), random.uniform(-0.2, 0.2, (900, 2))
     sizes[:flat, 1] = 0
-    boxes = kernel._Boxes.at_corners(np.concatenate([centres - sizes, centres + sizes], axis=1).astype(np.float32))
+    boxes = Boxes.at_corners(np.concatenate([centres - sizes, centres + sizes], axis=1).astype(np.float32))
     scores = random.permutation(900).astype(np.float32)
     limit = min(most, len(scores))
     with np.errstate(invalid="ignore"):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, TensorType, checkpoint, ensure, ensure_type
+from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, read_int
 
@@ -22,12 +23,6 @@ __all__ = ["TYPES", "bind_suppression", "prepare_suppression"]
 TYPES = (TensorType.FLOAT32,)
 
 Floats = NDArray[np.float32]
-_ZERO = np.zeros(1, np.float32)
-
-#: Boxes are compared block by block, so that most of those that are suppressed are never compared with each other: how many are
-#: in the first block, and how many pairs with boxes that are chosen already a block may make.
-_FIRST_BLOCK, _PAIRS = 64, 1 << 12
-
 #: A box's score and its number among the candidates.
 Found = tuple[float, int]
 
@@ -70,7 +65,7 @@ def bind_suppression(context: Context, node: Node) -> Thunk:
         candidates = np.flatnonzero(scores > threshold)
         limit = min(len(candidates), shape[0])
         choose = partial(_choose_softly, sigma=sigma, threshold=threshold.item()) if sigma > 0 else _choose
-        found = choose(_Boxes.at_corners(boxes.take(candidates, 0)), scores[candidates], limit, overlap.item())
+        found = choose(Boxes.at_corners(boxes.take(candidates, 0)), scores[candidates], limit, overlap.item())
         number.data[...] = len(found)
         columns: tuple[Any, Any] = (candidates[[box for _, box in found]] if found else [], [score for score, _ in found])
         for tensor, values in zip(chosen, columns):
@@ -86,79 +81,17 @@ def _shape(node: Node) -> tuple[int]:
     return (most,)
 
 
-class _Boxes:
-    """Boxes given by any two opposite corners (y, x, y, x).
-
-    Attributes:
-        edges: the upper and left ones with the sign turned around, so that the larger of two is the smaller one here as well;
-            then the lower and right ones. Of each an array of its own, which numpy goes through much faster than through columns.
-        areas: of the boxes.
-
-    Args:
-        flat: whether there may be some without an area.
-    """
-
-    def __init__(self, edges: Floats, areas: Floats, flat: bool) -> None:
-        self.edges, self.areas, self._flat = edges, areas, flat
-
-    @classmethod
-    def at_corners(cls, corners: Floats) -> _Boxes:
-        columns = np.ascontiguousarray(corners.T)
-        edges = np.empty_like(columns)
-        np.negative(np.minimum(columns[:2], columns[2:]), edges[:2])
-        np.maximum(columns[:2], columns[2:], out=edges[2:])
-        areas = (edges[2] + edges[0]) * (edges[3] + edges[1])
-        return cls(edges, areas, bool((areas <= 0).any()))
-
-    def __getitem__(self, chosen: Any) -> _Boxes:
-        edges = self.edges[:, chosen] if isinstance(chosen, slice) else self.edges.take(chosen, 1)
-        return _Boxes(edges, self.areas[chosen], self._flat)
-
-    def overlaps(self, others: _Boxes) -> Floats:
-        """What each box has in common with each of the others, relative to what the two cover; 0 where one has no area."""
-        sides = np.minimum(self.edges[:, :, None], others.edges[:, None, :])
-        lengths = np.add(sides[2:], sides[:2], sides[2:])
-        np.maximum(lengths, _ZERO, out=lengths)
-        shares: Floats = np.multiply(lengths[0], lengths[1], lengths[0])
-        together = np.add(self.areas[:, None], others.areas, lengths[1])
-        together -= shares
-        shares /= together
-        if self._flat:
-            shares[self.areas <= 0] = 0
-            shares[:, others.areas <= 0] = 0
-        return shares
-
-
-def _choose(boxes: _Boxes, scores: Floats, limit: int, most_overlap: float) -> list[Found]:
+def _choose(boxes: Boxes, scores: Floats, limit: int, most_overlap: float) -> list[Found]:
     order = np.argsort(-scores)
     ordered = scores[order]
     if (ordered[1:] == ordered[:-1]).any():
         return _choose_among_equals(boxes, scores, limit, most_overlap)
-    found: list[int] = []
-    start, size = 0, _FIRST_BLOCK
-    while len(found) < limit and start < len(order):
-        checkpoint()
-        block = order[start : start + size]
-        start += size
-        size = max(_FIRST_BLOCK, min(2 * size, _PAIRS // (len(found) + 1)))
-        if found:
-            suppressed = boxes[found].overlaps(boxes[block]) >= most_overlap
-            block = block[~suppressed.any(axis=0)]
-        members = boxes[block]
-        rows = np.packbits(members.overlaps(members) >= most_overlap, axis=1, bitorder="little")
-        left = (1 << len(block)) - 1  # one bit for each box that may still be chosen
-        while left and len(found) < limit:
-            bit = left & -left
-            number = bit.bit_length() - 1
-            found.append(int(block[number]))
-            left &= ~int.from_bytes(rows[number].tobytes(), "little")
-            # LiteRT puts a chosen box back, to be suppressed by itself: unless it has no area, when it is chosen again.
-            if left & bit:
-                found += [found[-1]] * (limit - len(found))
+    # LiteRT puts a chosen box back, to be suppressed by itself: unless it has no area, when it is chosen again.
+    found = choose_in_order(boxes, order, limit, lambda overlaps: overlaps >= most_overlap, again=True)
     return list(zip(scores[found].tolist(), found))
 
 
-def _choose_among_equals(boxes: _Boxes, scores: Floats, limit: int, most_overlap: float) -> list[Found]:
+def _choose_among_equals(boxes: Boxes, scores: Floats, limit: int, most_overlap: float) -> list[Found]:
     """As `_choose`, where the queue decides which of several boxes with the same score comes first."""
     queue: PriorityQueue[Found] = PriorityQueue((score, box) for box, score in enumerate(scores.tolist()))
     suppressed = np.zeros(len(scores), np.bool_)
@@ -174,7 +107,7 @@ def _choose_among_equals(boxes: _Boxes, scores: Floats, limit: int, most_overlap
 
 
 def _choose_softly(
-    boxes: _Boxes, scores: Floats, limit: int, most_overlap: float, *, threshold: float, sigma: float
+    boxes: Boxes, scores: Floats, limit: int, most_overlap: float, *, threshold: float, sigma: float
 ) -> list[Found]:
     # Entries: the present score, the box, and how many of the chosen ones it has been compared with.
     queue = PriorityQueue((score, box, 0) for box, score in enumerate(scores))

@@ -1,0 +1,102 @@
+"""Boxes of which some are chosen in a given order, without those that overlap one that is chosen already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import checkpoint
+
+__all__ = ["Boxes", "choose_in_order"]
+
+Floats = NDArray[np.float32]
+
+_ZERO = np.zeros(1, np.float32)
+
+#: Boxes are compared block by block, so that most of those that are suppressed are never compared with each other: how many are
+#: in the first block, and how many pairs with boxes that are chosen already a block may make.
+_FIRST_BLOCK, _PAIRS = 64, 1 << 12
+
+
+class Boxes:
+    """Boxes given by any two opposite corners (y, x, y, x).
+
+    Attributes:
+        edges: the upper and left ones with the sign turned around, so that the larger of two is the smaller one here as well;
+            then the lower and right ones. Of each an array of its own, which numpy goes through much faster than through columns.
+        areas: of the boxes.
+
+    Args:
+        flat: whether there may be some without an area.
+    """
+
+    def __init__(self, edges: Floats, areas: Floats, flat: bool) -> None:
+        self.edges, self.areas, self._flat = edges, areas, flat
+
+    @classmethod
+    def at_corners(cls, corners: Floats) -> Boxes:
+        columns = np.ascontiguousarray(corners.T)
+        edges = np.empty_like(columns)
+        np.negative(np.minimum(columns[:2], columns[2:]), edges[:2])
+        np.maximum(columns[:2], columns[2:], out=edges[2:])
+        areas = (edges[2] + edges[0]) * (edges[3] + edges[1])
+        return cls(edges, areas, bool((areas <= 0).any()))
+
+    def __getitem__(self, chosen: Any) -> Boxes:
+        edges = self.edges[:, chosen] if isinstance(chosen, slice) else self.edges.take(chosen, 1)
+        return Boxes(edges, self.areas[chosen], self._flat)
+
+    def overlaps(self, others: Boxes) -> Floats:
+        """What each box has in common with each of the others, relative to what the two cover; 0 where one has no area."""
+        sides = np.minimum(self.edges[:, :, None], others.edges[:, None, :])
+        lengths = np.add(sides[2:], sides[:2], sides[2:])
+        np.maximum(lengths, _ZERO, out=lengths)
+        shares: Floats = np.multiply(lengths[0], lengths[1], lengths[0])
+        together = np.add(self.areas[:, None], others.areas, lengths[1])
+        together -= shares
+        shares /= together
+        if self._flat:
+            shares[self.areas <= 0] = 0
+            shares[:, others.areas <= 0] = 0
+        return shares
+
+
+def choose_in_order(
+    boxes: Boxes, order: NDArray[np.intp], limit: int, too_much: Callable[[Floats], NDArray[np.bool_]], again: bool = False
+) -> list[int]:
+    """The numbers of the boxes that are chosen.
+
+    Args:
+        boxes: all boxes.
+        order: numbers of boxes, the one to choose first first.
+        limit: how many may be chosen.
+        too_much: which overlaps suppress the box that comes later.
+        again: whether a box that is chosen stays in its place, so that it is chosen until the limit is reached unless it
+            overlaps itself too much.
+    """
+    found: list[int] = []
+    start, size = 0, _FIRST_BLOCK
+    while len(found) < limit and start < len(order):
+        checkpoint()
+        block = order[start : start + size]
+        start += size
+        size = max(_FIRST_BLOCK, min(2 * size, _PAIRS // (len(found) + 1)))
+        if found:
+            suppressed = too_much(boxes[found].overlaps(boxes[block]))
+            block = block[~suppressed.any(axis=0)]
+        members = boxes[block]
+        rows = np.packbits(too_much(members.overlaps(members)), axis=1, bitorder="little")
+        left = (1 << len(block)) - 1  # one bit for each box that may still be chosen
+        while left and len(found) < limit:
+            bit = left & -left
+            number = bit.bit_length() - 1
+            found.append(int(block[number]))
+            left &= ~int.from_bytes(rows[number].tobytes(), "little")
+            if left & bit:
+                if again:
+                    found += [found[-1]] * (limit - len(found))
+                left ^= bit
+    return found
