@@ -71,10 +71,12 @@ class Softmax8:
             np.maximum.reduce(x, -1, out=largest, keepdims=True)
             # The difference of the bit patterns is that of the values, signed or not.
             np.subtract(top, octets, distances)
-            summands.take(distances, None, wide, "clip")
+            # `take` would copy indices of any other type than int64.
+            np.copyto(scratch, distances)
+            summands.take(scratch, None, wide, "clip")
             factor, bits_over_unit = reciprocal(np.add.reduce(wide, -1, keepdims=True), _SUM_BITS)
             exponent = bits_over_unit + (31 - bits)
-            exponentials.take(distances, None, wide, "clip")
+            exponentials.take(scratch, None, wide, "clip")
             np.multiply(wide, factor, wide)
             np.add(wide, _HALF, wide)
             np.right_shift(wide, _31, wide)
@@ -123,7 +125,8 @@ class Softmax16:
         def run() -> None:
             np.maximum.reduce(x, -1, out=largest, keepdims=True)
             np.subtract(top, words, distances)
-            exponentials.take(distances, None, wide, "clip")
+            np.copyto(scratch, distances)
+            exponentials.take(scratch, None, wide, "clip")
             factor, shift = _reciprocal_int16(np.add.reduce(wide, -1, keepdims=True))
             np.multiply(wide, factor, wide)
             np.add(wide, (np.int64(1) << shift) >> 1, wide)

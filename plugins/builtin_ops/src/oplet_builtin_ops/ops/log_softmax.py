@@ -29,7 +29,7 @@ class Quantized:
         self.distances = multiply_by_quantized_multiplier(-np.arange(256, dtype=np.int32), multiplier, shift)
         self.reverse = quantize_multiplier((1 << (31 - shift)) / multiplier)
 
-    def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array) -> Thunk:
+    def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array, places: Array) -> Thunk:
         """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
         octets, top = x.view(np.uint8), largest.view(np.uint8)
         info = np.iinfo(y.dtype)
@@ -40,9 +40,11 @@ class Quantized:
             np.maximum.reduce(x, -1, out=largest, keepdims=True)
             # The difference of the bit patterns is that of the values, signed or not.
             np.subtract(top, octets, below)
-            self.summands.take(below, None, steps, "clip")
+            # `take` would copy indices of any other type than int64.
+            np.copyto(places, below)
+            self.summands.take(places, None, steps, "clip")
             logarithms = logarithm(np.add.reduce(steps, -1, keepdims=True, dtype=np.int64))
-            self.distances.take(below, None, steps, "clip")
+            self.distances.take(places, None, steps, "clip")
             # Never above zero, so that this rounds halves away from it.
             np.subtract(steps, (logarithms - half).astype(np.int32), steps)
             np.right_shift(steps, bits, steps)
@@ -74,6 +76,7 @@ def prepare(context: Context, node: Node) -> None:
     context.add_temporary(node, (*source.shape[:-1], 1), source.type)
     context.add_temporary(node, source.shape, TensorType.UINT8)
     context.add_temporary(node, source.shape, TensorType.INT32)
+    context.add_temporary(node, source.shape, TensorType.INT64)
 
 
 def bind(context: Context, node: Node) -> Thunk:
