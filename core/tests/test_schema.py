@@ -241,3 +241,20 @@ def test_a_few_shared_tables_read_as_what_they_are() -> None:
 def test_tables_that_share_one_place_four_million_times_are_refused_at_once() -> None:
     with pytest.raises(ModelError, match="more tables than its bytes can hold"):
         decode(tables.Model, memoryview(shared_tables(2000)))
+
+
+def test_fields_that_overlap_in_a_damaged_table_are_read_each_by_itself() -> None:
+    data = bytearray(encode(tables.Metadata(name="x", buffer=7)))
+    position = int.from_bytes(data[:4], "little")
+    vtable = position - int.from_bytes(data[position : position + 4], "little", signed=True)
+    data[vtable + 6 : vtable + 8] = data[vtable + 4 : vtable + 6]  # the buffer's number lies where the name's offset does
+    found = decode(tables.Metadata, memoryview(data))
+    offset = position + int.from_bytes(data[vtable + 4 : vtable + 6], "little")
+    assert found.name == "x"
+    assert found.buffer == int.from_bytes(data[offset : offset + 4], "little")
+
+
+def test_what_a_vtable_says_does_not_leak_from_one_file_into_another() -> None:
+    first = decode(tables.Metadata, memoryview(encode(tables.Metadata(name="first", buffer=1))))
+    second = decode(tables.Metadata, memoryview(encode(tables.Metadata(name="second", buffer=2))))
+    assert (first.name, first.buffer, second.name, second.buffer) == ("first", 1, "second", 2)
