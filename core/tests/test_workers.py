@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
 import pytest
 
 from oplet import Context
+from oplet.runtime import workers as runtime_workers
 from oplet.runtime.arithmetic import Arithmetic
 from oplet.runtime.blas import SINGLE_THREADED, SingleThreaded
 from oplet.runtime.workers import Workers
@@ -64,6 +66,23 @@ def test_threads_start_with_the_first_work_and_end_with_their_owner() -> None:
     for thread in started:
         thread.join(10)
     assert not ours()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be told where to run")
+def test_a_thread_that_leaves_the_core_of_the_other_may_use_it_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    usable = os.sched_getaffinity(0)
+    here = min(usable)
+    left: list[int] = []
+    leave = runtime_workers._leave
+    monkeypatch.setattr(runtime_workers, "_current_core", lambda: here)
+    monkeypatch.setattr(runtime_workers, "_leave", lambda core: (left.append(core), leave(core)))
+    seen: list[set[int]] = []
+    workers = Workers(2)
+    for _ in range(3):
+        workers.run([lambda: None, lambda: seen.append(os.sched_getaffinity(0))])
+    workers.close()
+    assert left == [here]  # not each time: it may find its new core busy
+    assert seen == [usable] * 3
 
 
 def test_a_context_without_threads_runs_parts_one_after_another() -> None:
