@@ -12,22 +12,22 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
+import struct
 import threading
 import types
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 __all__ = ["CompileError", "Entry", "Kernel", "kernel"]
 
 logger = logging.getLogger("oplet.plugins")
 
 _LOCK = threading.RLock()
+_FLOAT, _BITS = struct.Struct("d"), struct.Struct("q")
 
 
 @functools.cache
@@ -149,41 +149,50 @@ def _enter(words):  # type: ignore[no-untyped-def]
     kernel(*unpack(words))  # type: ignore[name-defined, call-arg]  # noqa: F821
 
 
-@dataclass(frozen=True)
 class Entry:
     """A kernel for callers that are machine code themselves: void(address of words).
 
-    Attributes:
+    Args:
         address: of its machine code.
         kinds: numba's types of its arguments. An array takes a word for its address and one for each dimension, others take one
             word each, floats as float64.
         owner: keeps the machine code.
     """
 
-    address: int
-    kinds: tuple[Any, ...]
-    owner: Any
+    def __init__(self, address: int, kinds: Sequence[Any], owner: Any) -> None:
+        self.address = address
+        self._owner = owner
+        # The dtype and dimensions of an array, or whether it is a float.
+        self._kinds: list[tuple[np.dtype[Any], int] | bool] = []
+        for kind in kinds:
+            is_array = hasattr(kind, "ndim")
+            self._kinds.append((np.dtype(str(kind.dtype)), kind.ndim) if is_array else str(kind).startswith("float"))
 
-    def pack(self, arguments: Sequence[Any]) -> NDArray[np.int64]:
+    def pack(self, arguments: Sequence[Any]) -> list[int]:
         """The words of the arguments. Whoever calls keeps the arrays alive. Read-only ones are taken too.
 
         Raises:
             TypeError: an argument is not of the type that the kernel is for.
         """
         words: list[int] = []
-        if len(arguments) != len(self.kinds):
-            raise TypeError(f"The kernel takes {len(self.kinds)} arguments, not {len(arguments)}.")
-        for kind, argument in zip(self.kinds, arguments):
-            if hasattr(kind, "ndim"):
-                fits = isinstance(argument, np.ndarray) and argument.ndim == kind.ndim and argument.flags.c_contiguous
-                if not fits or argument.dtype.name != str(kind.dtype):
-                    raise TypeError(f"The kernel takes an {kind}, not {getattr(argument, 'dtype', type(argument))}.")
-                words += [argument.__array_interface__["data"][0], *argument.shape]
-            elif str(kind).startswith("float"):
-                words.append(int(np.float64(argument).view(np.int64)))
+        if len(arguments) != len(self._kinds):
+            raise TypeError(f"The kernel takes {len(self._kinds)} arguments, not {len(arguments)}.")
+        for kind, argument in zip(self._kinds, arguments):
+            if isinstance(kind, tuple):
+                dtype, ndim = kind
+                if not isinstance(argument, np.ndarray) or argument.dtype != dtype or argument.ndim != ndim:
+                    raise TypeError(
+                        f"The kernel takes {ndim} dimensions of {dtype}, not {getattr(argument, 'dtype', argument)!r}."
+                    )
+                if not argument.flags.c_contiguous:
+                    raise TypeError("The kernel takes contiguous arrays only.")
+                words.append(argument.__array_interface__["data"][0])
+                words.extend(argument.shape)
+            elif kind:
+                words.append(_BITS.unpack(_FLOAT.pack(argument))[0])
             else:
                 words.append(int(argument))
-        return np.array(words, np.int64)
+        return words
 
 
 def kernel(signature: str, fastmath: bool | set[str] = False) -> Callable[[Callable[..., Any]], Kernel]:

@@ -18,7 +18,7 @@ import numba
 from oplet_numba_ops.atomics import ask, enter, highest_bit, load, lowest_bit, pause, store, take_away, take_bits
 from oplet_numba_ops.kernels import kernel
 
-__all__ = ["BOX", "JOB", "MOST_PARTS", "RUN", "SERVE", "TEAM"]
+__all__ = ["BOX", "JOB_WORDS", "MOST_PARTS", "RUN", "SERVE", "TEAM"]
 
 #: Parts of a job, at most: a word has a bit for each, and its sign stays clear.
 MOST_PARTS = 62
@@ -33,8 +33,9 @@ _POSTED, _PROCESSOR, _WATCHES, _END, _MOVES, _BOX_BYTES = 0, 8, 16, 64, 72, 128
 # The team: the functions of the C library that say on which processor a thread is and that yield it, or 0; mailboxes follow.
 _WHERE, _YIELD, _BOXES = 0, 8, 128
 
-#: The same by name.
-JOB = {"function": _FUNCTION, "words": _WORDS, "stride": _STRIDE, "count": _COUNT, "threads": _THREADS, "size": _JOB_BYTES}
+#: Words of a job. Whoever makes one writes the first five.
+JOB_WORDS = _JOB_BYTES // 8
+#: Offsets by name.
 BOX = {"processor": _PROCESSOR, "watches": _WATCHES, "end": _END, "moves": _MOVES, "size": _BOX_BYTES}
 TEAM = {"where": _WHERE, "yield": _YIELD, "boxes": _BOXES}
 

@@ -44,12 +44,17 @@ def _outputs_code(
 
     def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
         rows, vectors, first, last, weights, table, channels, columns, output, count, low, high, zero = arguments[9:]
-        finish = Finish(b, n_bits, how, table, channels, low, high, zero)
-        lines = [b.load(address(b, rows, I64(8 * i), I64)) for i in range(taps_y)]
-        pixel = b.mul(vectors, I64(LANES * 4))
         size = n_bits // 8
+        pixel = b.mul(vectors, I64(LANES * 4))
         out_pixel = b.mul(columns, I64(size))
-        with cgutils.for_range(b, last, start=first, intp=I64) as part:
+        # From here on, the first vector is number 0.
+        skipped = b.mul(first, I64(LANES))
+        skipped_bytes = b.mul(skipped, I64(4))
+        finish = Finish(b, n_bits, how, table, channels, low, high, zero, skipped)
+        lines = [b.add(b.load(address(b, rows, I64(8 * i), I64)), skipped_bytes) for i in range(taps_y)]
+        weights, columns = b.add(weights, skipped_bytes), b.sub(columns, skipped)
+        output = b.add(output, b.mul(skipped, I64(size)))
+        with cgutils.for_range(b, b.sub(last, first), intp=I64) as part:
             channel = b.mul(part.index, I64(LANES))
             at = b.mul(channel, I64(4))
             mask = mask_below(b, b.sub(columns, channel))

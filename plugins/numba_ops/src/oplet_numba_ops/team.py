@@ -28,7 +28,7 @@ import numpy as np
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.memory import Array, aligned
 from oplet_numba_ops.overriding import Thunk
-from oplet_numba_ops.sharing import BOX, JOB, MOST_PARTS, RUN, SERVE, TEAM
+from oplet_numba_ops.sharing import BOX, JOB_WORDS, MOST_PARTS, RUN, SERVE, TEAM
 
 __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
 
@@ -151,8 +151,8 @@ class _Team:
         try:
             return self._free.pop()
         except IndexError:
-            start = _for_ever(32 * JOB["size"] // 8)
-            others = [start + i * JOB["size"] for i in range(1, 32)]
+            start = _for_ever(32 * JOB_WORDS)
+            others = [start + i * 8 * JOB_WORDS for i in range(1, 32)]
             self._free += others
             return start
 
@@ -204,16 +204,23 @@ def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
     team = _team()
     threads = min(threads, _MOST_HELPERS + 1)
     shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
-    own = aligned((len(steps), JOB["size"] // 8), np.int64)
-    jobs = np.array([team.take() for _ in steps] if shared else own.ctypes.data + np.arange(len(steps)) * JOB["size"], np.int64)
-    keep: list[Any] = [own, jobs, *arrays]
-    for job, (one, parts) in zip(jobs.tolist(), steps):
-        entry = one.entry()
-        words: Array = np.stack([entry.pack(arguments) for arguments in parts])
+    keep: list[Any] = [*arrays]
+    fields = []
+    for kernel, parts in steps:
+        entry = kernel.entry()
+        words: Array = np.array([entry.pack(arguments) for arguments in parts], np.int64)
         keep += [entry, words, parts]
-        fields = entry.address, words.ctypes.data, words.strides[0], len(parts), min(threads, len(parts))
-        for name, value in zip(("function", "words", "stride", "count", "threads"), fields):
-            _set_word(job + JOB[name], value)
+        fields.append((entry.address, words.ctypes.data, words.strides[0], len(parts), min(threads, len(parts))))
+    if shared:
+        jobs = np.array([team.take() for _ in steps], np.int64)
+        for job, values in zip(jobs.tolist(), fields):
+            for position, value in enumerate(values):
+                _set_word(job + 8 * position, value)
+    else:
+        own = np.array([(*values, *[0] * (JOB_WORDS - len(values))) for values in fields], np.int64)
+        jobs = own.ctypes.data + own.strides[0] * np.arange(len(steps))
+        keep.append(own)
+    keep.append(jobs)
     call = partial(run, team.address, jobs.ctypes.data, len(jobs))
     if not shared:
         call.keep = keep  # type: ignore[attr-defined]

@@ -99,6 +99,7 @@ class Finish:
         low: the smallest output; a float64, like `high` and `zero`.
         high: the largest output.
         zero: what is added to integers at last: the zero point; with EXACT the lowest number of the type.
+        skipped: the channel from which the others are counted.
     """
 
     #: What is below zero is clamped, so that its rounding does not matter.
@@ -111,11 +112,23 @@ class Finish:
     AWAY = 3
 
     def __init__(
-        self, builder: ir.IRBuilder, bits: int, rounding: int, table: Any, channels: Any, low: Any, high: Any, zero: Any
+        self,
+        builder: ir.IRBuilder,
+        bits: int,
+        rounding: int,
+        table: Any,
+        channels: Any,
+        low: Any,
+        high: Any,
+        zero: Any,
+        skipped: Any = None,
     ) -> None:
         self.builder, self.bits, self.rounding = builder, bits, rounding
         self.table, self.row = builder.add(table, builder.mul(channels, I64(4))), builder.mul(channels, I64(8))
         self.starts = table
+        if skipped is not None:
+            self.table = builder.add(self.table, builder.mul(skipped, I64(8)))
+            self.starts = builder.add(table, builder.mul(skipped, I64(4)))
         if bits == 32:
             bounds = builder.fptrunc(low, F32), builder.fptrunc(high, F32), builder.fptrunc(zero, F32)
         else:
