@@ -17,9 +17,9 @@ Array = NDArray[Any]
 #: A function and its arguments.
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
-#: Seconds; shorter work is not shared. Waking a thread, and waiting for it at the end, takes up to 100 microseconds; and two threads
-#: that make calls of a few microseconds wait for Python's lock more than they win.
-_WORTH_SHARING = 400e-6
+#: Seconds; shorter work is not shared. Waking a thread, and waiting for it at the end, takes up to 100 microseconds; two threads that
+#: make calls of a few microseconds wait for Python's lock more than they win; and on a busy machine the shared part may even wait.
+_WORTH_SHARING = 600e-6
 
 #: Short operands make short inner loops; rows are joined until they are about this long.
 _JOINED = 1024
