@@ -2,8 +2,9 @@
 
 By itself it takes as many as there are cores, whatever `num_threads` says, and its threads keep the cores busy for a while after
 each product. Interpreters with more threads share out whole strips of layers instead (`workers.py`), bias and activation
-included. Giving it their threads instead makes deep products 1.3 to 1.8 times as fast on an idle machine, but whole models only 1.0 to
-1.1 times, changes the last bits of some sums, and on a busy machine makes them up to ten times slower. Another BLAS (MKL, Accelerate) keeps its own setting, which its environment variables change.
+included. With as many threads of its own, deep products were 1.3 to 1.8 times as fast on two idle cores, but whole models only
+1.0 to 1.1 times, some sums differed in their last bits, and next to other programs models took up to ten times as long.
+Another BLAS (MKL, Accelerate) keeps its own setting, which its environment variables change.
 """
 
 from __future__ import annotations
