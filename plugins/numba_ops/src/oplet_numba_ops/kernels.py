@@ -146,7 +146,7 @@ class Kernel:
 
 
 def _enter(words):  # type: ignore[no-untyped-def]
-    kernel(*unpack(words))  # type: ignore[name-defined, call-arg]  # noqa: F821
+    kernel(*unpack(words))  # type: ignore[name-defined]  # noqa: F821
 
 
 class Entry:
