@@ -19,6 +19,7 @@ from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
+    from oplet.model.model import Model
     from oplet.ops.async_kernel import AsyncKernel
 
 __all__ = [
@@ -62,6 +63,15 @@ class DelegateContext(Context):
 
     It is good while `prepare` runs: afterwards its methods raise a DelegateError.
     """
+
+    @property
+    def model(self) -> Model:
+        """The model as it is in the file, for delegates that write parts of it for an engine of their own.
+
+        A node's or tensor's `index` is its place in the tables, `model.root.subgraphs[subgraph_index]`; constants are
+        `model.tensor_bytes(table)`. Shapes there are those of the file: what holds now is `Tensor.shape`.
+        """
+        raise NotImplementedError
 
     @property
     def subgraph_index(self) -> int:

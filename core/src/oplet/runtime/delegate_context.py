@@ -9,6 +9,7 @@ from oplet.delegates.delegate import Delegate, DelegateContext, DelegateParams
 from oplet.delegates.partition import GraphNode, NodeSubset, partition_graph
 from oplet.errors import DelegateError
 from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies
+from oplet.model.model import Model
 from oplet.ops.context import Node
 from oplet.ops.registration import Registration
 from oplet.ops.tensor import Tensor
@@ -54,6 +55,10 @@ class SubgraphDelegateContext(DelegateContext):
                 f"The function is forbidden if not calling in delegate. {self._delegate.name} uses the context of an earlier prepare."
             )
         return self._of
+
+    @property
+    def model(self) -> Model:
+        return self._subgraph.session.model
 
     @property
     def subgraph_index(self) -> int:

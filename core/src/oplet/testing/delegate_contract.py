@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from oplet.delegates.delegate import Delegate, DelegateContext
 from oplet.delegates.partition import NodeSubset
 from oplet.errors import DelegateError, OpletError
+from oplet.model.model import Model
 from oplet.ops.context import Context, Node
 from oplet.ops.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
@@ -157,6 +158,11 @@ class _Between(DelegateContext):
         self.inner = inner
         self.watch = watch
         self.trouble = trouble
+        self.num_threads = inner.num_threads
+
+    @property
+    def model(self) -> Model:
+        return self.inner.model
 
     @property
     def subgraph_index(self) -> int:
