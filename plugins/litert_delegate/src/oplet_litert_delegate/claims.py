@@ -1,0 +1,85 @@
+"""Which nodes LiteRT may have, and why not the others."""
+
+from __future__ import annotations
+
+from oplet import BuiltinOperator, Node, Tensor, TensorType
+from oplet_litert_delegate.served import CUSTOM_OPS, serves
+
+__all__ = ["refuses", "unpacks_constant"]
+
+#: Types that both sides hold in memory in the same way.
+_PLAIN = frozenset(
+    {
+        TensorType.BOOL, TensorType.COMPLEX64, TensorType.COMPLEX128, TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64,
+        TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64,
+        TensorType.UINT8, TensorType.UINT16, TensorType.UINT32, TensorType.UINT64,
+    }
+)  # fmt: skip
+_PACKED = frozenset({TensorType.INT2, TensorType.INT4, TensorType.UINT4})
+
+_CALLS = "it runs other subgraphs, whose nodes are claimed one by one"
+_STATE = "it has a state, which oplet keeps"
+_STAYS = {
+    BuiltinOperator.IF: _CALLS,
+    BuiltinOperator.WHILE: _CALLS,
+    BuiltinOperator.CALL: _CALLS,
+    BuiltinOperator.CALL_ONCE: _CALLS,
+    BuiltinOperator.STABLEHLO_WHILE: _CALLS,
+    BuiltinOperator.STABLEHLO_CASE: _CALLS,
+    BuiltinOperator.STABLEHLO_COMPOSITE: _CALLS,
+    BuiltinOperator.STABLEHLO_REDUCE: _CALLS,
+    BuiltinOperator.STABLEHLO_REDUCE_WINDOW: _CALLS,
+    BuiltinOperator.STABLEHLO_SCATTER: _CALLS,
+    BuiltinOperator.STABLEHLO_SORT: _CALLS,
+    BuiltinOperator.RANDOM_UNIFORM: _STATE,
+    BuiltinOperator.RANDOM_STANDARD_NORMAL: _STATE,
+    BuiltinOperator.MULTINOMIAL: _STATE,
+    BuiltinOperator.STABLEHLO_RNG_BIT_GENERATOR: _STATE,
+}
+
+
+def unpacks_constant(node: Node) -> bool:
+    """Whether it only widens a constant of the file (float16 weights, sparse weights).
+
+    Engines like to do this themselves, and keep the constant as it is.
+    """
+    return (
+        node.op in (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)
+        and node.has_input(0)
+        and node.inputs[0].is_constant
+        and len(node.outputs) == 1
+    )
+
+
+def refuses(node: Node) -> str:
+    """Why LiteRT does not get the node; "" if it may.
+
+    The node was prepared by its own kernel before, which checked it.
+    """
+    if node.registration is None:
+        return "no kernel is there to check it before LiteRT sees it"
+    if node.op in _STAYS:
+        return _STAYS[node.op]
+    if node.op is BuiltinOperator.CUSTOM:
+        if node.op_name not in CUSTOM_OPS or node.version != 1:
+            return f"LiteRT has no custom op {node.op_name} of version {node.version}"
+    elif not serves(node.op, node.version):
+        return f"this LiteRT has no {node.op_name} of version {node.version}"
+    for tensor in (*node.inputs, *node.outputs, *node.intermediates):
+        if tensor is not None and (why := _refuses(tensor)):
+            return why
+    if not node.outputs:
+        return "nothing comes out of it"
+    if all(tensor.is_constant for tensor in node.outputs) and not unpacks_constant(node):
+        return "its result is known before the model runs"
+    return ""
+
+
+def _refuses(tensor: Tensor) -> str:
+    if tensor.is_variable:
+        return f"{tensor} is a state, which oplet keeps"
+    if tensor.is_dynamic:
+        return f"the shape of {tensor} is known only while running"
+    if tensor.type in _PLAIN or (tensor.type in _PACKED and tensor.is_constant):
+        return ""
+    return f"values of the type {tensor.type.name} are not handed over"

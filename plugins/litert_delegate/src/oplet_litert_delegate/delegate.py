@@ -1,0 +1,147 @@
+"""LiteRTDelegate: what it claims, and what becomes of what LiteRT refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oplet import BuiltinOperator, Context, Delegate, DelegateContext, DelegateFlags, DelegateParams, Node, Registration, Tensor
+from oplet.errors import ModelError
+from oplet_litert_delegate.claims import refuses, unpacks_constant
+from oplet_litert_delegate.engine import Engine, RefusedError, check_part
+from oplet_litert_delegate.kernel import LiteRTKernel
+from oplet_litert_delegate.part import write_part
+from oplet_litert_delegate.settings import Settings
+
+__all__ = ["LiteRTDelegate"]
+
+Nodes = tuple[int, ...]
+
+
+class LiteRTDelegate(Delegate):
+    """Runs every node that LiteRT serves in LiteRT.
+
+    Each partition is written as a model of its own, and LiteRT must have taken it before its nodes are claimed: whatever
+    it refuses stays with oplet, and the report says why.
+    """
+
+    name = "LiteRT"
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self.settings = Settings.read(self.options)
+
+    def prepare(self, context: DelegateContext) -> None:
+        claim = _Claim(context, self.settings)
+        claim.settle()
+        for index, reason in claim.refused.items():
+            context.report_unsupported(index, reason)
+
+        def init(context: Context, params: DelegateParams) -> LiteRTKernel:
+            return LiteRTKernel(claim.engines.pop(tuple(node.index for node in params.nodes)))
+
+        registration = Registration(
+            builtin_code=BuiltinOperator.DELEGATE,
+            custom_name=self.name,
+            init=init,
+            free=lambda context, kernel: kernel.free(context),
+            prepare=lambda context, node: node.user_data.prepare(context, node),
+            bind=lambda context, node: node.user_data.bind(context, node),
+        )
+        context.replace_node_subsets_with_delegate_kernels(registration, claim.nodes)
+
+
+class _Claim:
+    """The nodes of one subgraph that LiteRT gets.
+
+    Attributes:
+        nodes: their indices.
+        refused: why the others stay.
+        engines: what runs each partition of them.
+    """
+
+    def __init__(self, context: DelegateContext, settings: Settings) -> None:
+        self.nodes: set[int] = set()
+        self.refused: dict[int, str] = {}
+        self.engines: dict[Nodes, Engine] = {}
+        self._context = context
+        self._settings = settings
+        self._unpacking: dict[Tensor, Node] = {}
+        for index in context.execution_plan:
+            node = context.node(index)
+            if node.delegate is not None:
+                continue
+            if why := refuses(node):
+                self.refused[index] = why
+                continue
+            self.nodes.add(index)
+            if unpacks_constant(node):
+                self._unpacking[node.outputs[0]] = node
+
+    def settle(self) -> None:
+        """Give nodes back until LiteRT takes every partition of the rest."""
+        given_back = True
+        while given_back:
+            given_back = False
+            partitions = [(tuple(subset.nodes), subset.outputs) for subset in self._partitions()]
+            for nodes, outputs in partitions:
+                refused = self._superfluous(nodes, outputs) or self._opened(nodes, outputs)
+                self.refused.update(refused)
+                self.nodes -= refused.keys()
+                given_back |= bool(refused)
+            if not given_back:
+                refused = self._left_out([nodes for nodes, _ in partitions])
+                self.refused.update(refused)
+                self.nodes -= refused.keys()
+                given_back = bool(refused)
+            wanted = {nodes for nodes, _ in partitions}
+            self.engines = {nodes: engine for nodes, engine in self.engines.items() if nodes in wanted}
+
+    def _partitions(self) -> list[Any]:
+        return [subset for subset in self._context.preview_delegate_partitioning(self.nodes) if subset.claimed]
+
+    def _superfluous(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
+        """Nodes of the partition that would do nothing but unpack constants for others, who can do it themselves."""
+        crossing = {index for index in nodes if self._unpacks_for(index, outputs)}
+        return dict.fromkeys(crossing, "it unpacks a constant, which others need too")
+
+    def _unpacks_for(self, index: int, outputs: Sequence[int]) -> bool:
+        tensor = self._context.node(index).outputs[0]
+        return self._unpacking.get(tensor) is self._context.node(index) and tensor.index in outputs
+
+    def _opened(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
+        """Have LiteRT take the partition; what it refuses, with the reasons."""
+        if nodes in self.engines:
+            return {}
+        if not outputs:
+            return dict.fromkeys(nodes, "nobody reads what comes out of its partition")
+        context, settings = self._context, self._settings
+        try:
+            part = write_part(
+                context,
+                [context.node(index) for index in nodes],
+                [context.tensors[index] for index in outputs],
+                self._unpacking,
+            )
+            check_part(part)
+            self.engines[nodes] = Engine(part, settings.num_threads or context.num_threads, xnnpack=settings.xnnpack)
+        except ModelError as error:
+            return dict.fromkeys(nodes, f"its partition cannot be written as a model: {error}")
+        except RefusedError as error:
+            return {error.node.index: str(error)} if error.node is not None else dict.fromkeys(nodes, str(error))
+        return {}
+
+    def _left_out(self, partitions: Sequence[Nodes]) -> dict[int, str]:
+        """The nodes of partitions that are too small or too many."""
+        settings = self._settings
+        kept = [nodes for nodes in partitions if len(nodes) >= settings.min_nodes]
+        if settings.max_partitions:
+            kept = sorted(kept, key=lambda nodes: -len(nodes))[: settings.max_partitions]
+        return {
+            index: f"its partition of {len(nodes)} is left out (min_nodes={settings.min_nodes}, "
+            f"max_partitions={settings.max_partitions})"
+            for nodes in partitions
+            if nodes not in kept
+            for index in nodes
+        }
