@@ -7,8 +7,9 @@ import pytest
 from PIL import Image
 
 from oplet.errors import TensorError
-from oplet.tools.inputs import fit, load_input, random_input
+from oplet.tools.inputs import fit, load_input
 from oplet.tools.outputs import dequantize, save_outputs, top_scores
+from oplet.tuning.random_inputs import random_input
 
 
 def details(shape, dtype=np.float32, quantization=(0.0, 0), signature=None):

@@ -14,10 +14,10 @@ import pytest
 
 from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType
 from oplet.cli.settings import Settings
+from oplet.delegates.text import parse_delegate
 from oplet.errors import DelegateError
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import Conv2DOptions, ReducerOptions, WhileOptions
-from oplet.tools.delegates import parse_delegate
 from oplet.tools.partitioning import layout
 from oplet.tools.partitioning.drawing import draw_partitioning
 from oplet.tools.partitioning.layout import lay_out

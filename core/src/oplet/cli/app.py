@@ -20,6 +20,7 @@ from oplet.cli.rewrite import rewrite
 from oplet.cli.run import run
 from oplet.cli.select import select
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
+from oplet.cli.tune import tune
 from oplet.cli.versions import versions
 
 __all__ = ["app"]
@@ -56,6 +57,7 @@ for command in (
     compare,
     partition,
     benchmark,
+    tune,
     inspect,
     versions,
     rewrite,

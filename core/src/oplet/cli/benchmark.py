@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["benchmark"]
 
 _LONGEST_NAME = 60
-_REFRESH_SECONDS = 0.1
 _PROFILED_RUNS = 20
 
 
@@ -77,13 +73,15 @@ def benchmark(
 
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.console import Printer, print_json
+    from oplet.cli.progress import progress_bars
+    from oplet.cli.tune import delegates_of
     from oplet.tools.benchmark import Schedule, benchmark_model, parse_shape
-    from oplet.tools.delegates import delegate_named
 
     if not profile and (profile_html or trace or run_order):
         raise typer.BadParameter("leaves nothing to write or show.", param_hint="--no-profile")
     plugins = settings.plugins()
-    with _progress() as tell:
+    delegates = delegates_of(model, delegate or (), plugins, num_threads)
+    with progress_bars() as tell:
         result = benchmark_model(
             model,
             inputs or [],
@@ -100,7 +98,7 @@ def benchmark(
             seed=seed,
             num_threads=num_threads,
             plugins=plugins,
-            delegates=[delegate_named(text, plugins) for text in delegate or ()],
+            delegates=delegates,
             compare=list(dict.fromkeys(compare or ())),
             progress=tell,
         )
@@ -124,33 +122,6 @@ def benchmark(
         printer.line(f"written to {' and '.join(written)}", "dim")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str, float], None] | None]:
-    """Bars on a terminal's standard error. They are drawn between runs, never during one."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, auto_refresh=False, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-        drawn = 0.0
-
-        def tell(what: str, part: float) -> None:
-            nonlocal drawn
-            now = time.monotonic()
-            if now - drawn > _REFRESH_SECONDS:
-                drawn = now
-                if what not in tasks:
-                    tasks[what] = bars.add_task(what, total=1.0)
-                bars.update(tasks[what], completed=min(part, 1.0), refresh=True)
-
-        yield tell
-
-
 def _print(printer: Printer, result: Benchmark) -> None:
     printer.line(result.model, "bold")
     inputs = ", ".join(f"{name} {type}{list(shape)}" for name, (type, shape) in result.inputs.items())
@@ -158,6 +129,8 @@ def _print(printer: Printer, result: Benchmark) -> None:
     printer.line(f"threads: {result.num_threads}", "dim")
     for name, claimed, nodes in result.delegated:
         printer.line(f"{name} runs {claimed} of {nodes} nodes", "dim")
+    if result.choice:
+        printer.line(result.choice, "dim")
     start = [
         ("load", _ms(result.load)),
         ("allocate", _ms(result.allocate)),

@@ -48,7 +48,7 @@ def run(
     """Run a model once, on files or on random values."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer
-    from oplet.tools.delegates import delegate_named
+    from oplet.cli.tune import delegates_of
     from oplet.tools.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.run import run_model
 
@@ -65,7 +65,7 @@ def run(
         seed=seed,
         num_threads=num_threads,
         plugins=plugins,
-        delegates=[delegate_named(text, plugins) for text in delegate or ()],
+        delegates=delegates_of(model, delegate or (), plugins, num_threads),
     )
     if output is not None:
         save_outputs({value.name: value.array for value in result.outputs}, output)
@@ -83,6 +83,8 @@ def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
 
     served = ", ".join(f"{count} by {who}" for who, count in result.providers.items()) or "none"
     printer.line(f"nodes: {served}", "dim")
+    if result.choice:
+        printer.line(result.choice, "dim")
     sources = [f"random, seed {seed}" if value.source == "random" else value.source for value in result.inputs]
     columns = ["name", "type", "shape", "from", "values"]
     printer.table("inputs", columns, [(*described(v), source, head(v)) for v, source in zip(result.inputs, sources)])

@@ -36,13 +36,11 @@ PluginSwitches = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
-_DELEGATE = typer.Option(
-    "--delegate",
-    metavar="NAME[:key=value,...]",
-    help="Let a delegate claim nodes. May be given several times. Where two packages bring the name: PACKAGE:NAME. "
-    "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'.",
-    show_default=False,
+_DELEGATE_HELP = (
+    "Let a delegate claim nodes. May be given several times. Where two packages bring the name: PACKAGE:NAME. "
+    "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'."
 )
+_DELEGATE = typer.Option("--delegate", metavar="NAME[:key=value,...]", help=_DELEGATE_HELP, show_default=False)
 ModelFiles = Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)]
 Inputs = Annotated[
     list[str] | None,
@@ -70,7 +68,15 @@ AllCodes = Annotated[
     bool,
     typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
 ]
-Delegates = Annotated[list[str] | None, _DELEGATE]
+Delegates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--delegate",
+        metavar="NAME[:key=value,...]",
+        help=f"{_DELEGATE_HELP} 'auto' takes the fastest of what is installed, see `oplet tune`.",
+        show_default=False,
+    ),
+]
 NeededDelegates = Annotated[list[str], _DELEGATE]
 
 

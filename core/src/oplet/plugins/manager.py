@@ -59,7 +59,7 @@ class PluginManager:
         self._resolvers: dict[Preference, MergedResolver] = {}
         self._registry: DelegateRegistry | None = None
 
-    def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | None = None) -> MergedResolver:
+    def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | Preference | None = None) -> MergedResolver:
         """All ops of all plugins: a plugin's kernel goes before a builtin one.
 
         Args:

@@ -82,7 +82,7 @@ class Preference:
     by_op: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def read(cls, given: str | Iterable[str] | Mapping[str, str] | None) -> Preference:
+    def read(cls, given: str | Iterable[str] | Mapping[str, str] | Preference | None) -> Preference:
         """A preference from names, from a mapping of ops to names, or from text: "oplet-a,Atan=oplet-b".
 
         Raises:
@@ -90,6 +90,8 @@ class Preference:
         """
         if given is None:
             return cls()
+        if isinstance(given, Preference):
+            return given
         if isinstance(given, Mapping):
             given = [f"{op}={name}" for op, name in given.items()]
         names, by_op = [], []

@@ -41,8 +41,12 @@ class NodeReport(NamedTuple):
     why: str
 
 
-def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver) -> list[NodeReport]:
-    """A report for each node of the execution plans, in order."""
+def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
+    """A report for each node of the execution plans, in order.
+
+    Args:
+        choice: how the kernels and delegates were chosen, if they were.
+    """
     reports = []
     for subgraph in subgraphs:
         for index in subgraph.execution_plan:
@@ -53,6 +57,8 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver) -> list[N
             else:
                 why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
                 why += _left_alone(subgraph, index)
+            if choice:
+                why += f"; {choice}"
             origin = None if registration is None else registration.provenance
             reports.append(
                 NodeReport(

@@ -36,9 +36,11 @@ from oplet.runtime.views import Views
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
+    from oplet.plugins.selection import Preference
     from oplet.runtime.async_runner import AsyncSignatureRunner
     from oplet.runtime.async_subgraph import AsyncSubgraph
     from oplet.runtime.delegation import DelegationReport
+    from oplet.tuning.choosing import Choice
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
@@ -58,7 +60,8 @@ class Interpreter:
     Args:
         model_path: the model's file, which is memory-mapped.
         model_content: the model's bytes, in place of a file.
-        experimental_delegates: delegates to apply, in order; what `load_delegate` returns.
+        experimental_delegates: delegates to apply, in order; what `load_delegate` returns. "auto" for the fastest of what is
+            installed: measured when this model is first opened so on this machine, then remembered; see `choice`.
         num_threads: threads that kernels may use, at least 1.
         experimental_op_resolver_type: accepted for compatibility; see `OpResolverType`.
         experimental_preserve_all_tensors: keep every intermediate tensor's value readable after `invoke`.
@@ -98,7 +101,7 @@ class Interpreter:
         self,
         model_path: str | os.PathLike[str] | None = None,
         model_content: bytes | memoryview | None = None,
-        experimental_delegates: Sequence[Delegate] | None = None,
+        experimental_delegates: Sequence[Delegate] | str | None = None,
         num_threads: int | None = None,
         experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
         experimental_preserve_all_tensors: bool = False,
@@ -110,7 +113,7 @@ class Interpreter:
         *,
         op_resolver: OpResolver | None = None,
         plugins: PluginManager | Sequence[str] | None = None,
-        prefer: Sequence[str] | Mapping[str, str] | None = None,
+        prefer: Sequence[str] | Mapping[str, str] | Preference | None = None,
         profiler: Profiler | None = None,
         release_dynamic_tensors: bool = False,
         limits: Limits | None = None,
@@ -139,6 +142,32 @@ class Interpreter:
         limits.check_nodes(self._model)
         verify(self._model)
         self._manager = manager_of(plugins)
+        self._choice: Choice | None = None
+        delegates = experimental_delegates or ()
+        if isinstance(delegates, str):
+            from oplet.plugins.selection import Preference
+            from oplet.tuning.choosing import choose_as_told
+
+            def open_as_told(preferred: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
+                return Interpreter(
+                    self._model.path,
+                    None if self._model.path else self._model.data,
+                    delegates,
+                    num_threads,
+                    experimental_disable_delegate_clustering=experimental_disable_delegate_clustering,
+                    experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
+                    experimental_preserve_all_tensors=experimental_preserve_all_tensors,
+                    op_resolver=op_resolver,
+                    plugins=self._manager,
+                    prefer=Preference.read(prefer).before(Preference.read(preferred)),
+                    limits=limits,
+                )
+
+            self._choice, delegates = choose_as_told(
+                delegates, self._model, self._manager, open_as_told,
+                num_threads=num_threads or 1, cluster=self._cluster, fuse=self._fuse,
+            )  # fmt: skip
+            prefer = Preference.read(prefer).before(Preference.read(self._choice.candidate.prefer))
         resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
             resolver = ChainOpResolver([op_resolver, resolver])
@@ -155,7 +184,7 @@ class Interpreter:
         self._session.force_delegate_profiling = experimental_force_delegate_node_profiling
         self._load_subgraphs()
         self._model.release_pages()
-        for delegate in experimental_delegates or ():
+        for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
 
     def _load_subgraphs(self) -> None:
@@ -388,7 +417,12 @@ class Interpreter:
 
     def explain(self) -> list[NodeReport]:
         """For each node that runs, which registration of which package serves it, and why that one."""
-        return explain_nodes(self._subgraphs, self._session.resolver)
+        return explain_nodes(self._subgraphs, self._session.resolver, "" if self._choice is None else str(self._choice))
+
+    @property
+    def choice(self) -> Choice | None:
+        """What `experimental_delegates="auto"` chose, and what it measured; None where nothing was to be chosen."""
+        return self._choice
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:

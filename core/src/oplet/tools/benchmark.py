@@ -109,6 +109,7 @@ class Benchmark:
         inputs: type and shape of each input, by name.
         num_threads: threads that kernels may use.
         delegated: how many nodes each delegate runs, and how many there were.
+        choice: what was chosen and why, where that was asked for; else "".
         load: until the interpreter existed.
         allocate: until it was ready to run.
         first: the first inference.
@@ -127,6 +128,7 @@ class Benchmark:
     inputs: dict[str, tuple[str, tuple[int, ...]]]
     num_threads: int
     delegated: list[tuple[str, int, int]]
+    choice: str
     load: float
     allocate: float
     first: float
@@ -150,7 +152,7 @@ def benchmark_model(
     seed: int = 0,
     num_threads: int = 1,
     plugins: PluginManager | None = None,
-    delegates: Sequence[Delegate] = (),
+    delegates: Sequence[Delegate] | str = (),
     compare: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Benchmark:
@@ -165,7 +167,7 @@ def benchmark_model(
         seed: of the random values.
         num_threads: threads that kernels may use.
         plugins: where the kernels come from; all that are installed by default.
-        delegates: what claims nodes first, in this order.
+        delegates: what claims nodes first, in this order, or "auto" for what is fastest.
         compare: names of `oplet.tools.litert_rival.RIVALS` that take turns with oplet.
         progress: is told how far it is.
 
@@ -244,6 +246,7 @@ def benchmark_model(
         delegated=[
             (report.delegate, sum(map(len, report.partitions)), report.nodes) for report in interpreter.delegation_reports()
         ],
+        choice=str(interpreter.choice or ""),
         load=spans[0].seconds,
         allocate=spans[1].seconds,
         first=spans[2].seconds,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from oplet.delegates.text import is_auto, parse_delegate
 from oplet.errors import DelegateError
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["delegate_named", "parse_delegate"]
+__all__ = ["delegate_named", "delegates_or_auto"]
 
 
 def delegate_named(text: str, plugins: PluginManager) -> Delegate:
@@ -28,39 +29,16 @@ def delegate_named(text: str, plugins: PluginManager) -> Delegate:
     return plugins.registry().find(name).create(options)
 
 
-def parse_delegate(text: str) -> tuple[str, dict[str, str]]:
-    """A delegate's name and options.
-
-    Args:
-        text: "NAME" or "NAME:key=value,key=value". NAME ends at the last colon before the first "=", so that it may be
-            "distribution:name"; values may have colons and "="; a value with commas, quotes or spaces at its ends stands in
-            quotes of the other kind, a backslash is a character like any other.
+def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[Delegate] | str:
+    """The delegates that a command line asks for, for an interpreter; "auto" as it stands.
 
     Raises:
-        DelegateError: the text is malformed.
-
-    Example:
-        >>> parse_delegate("some-package:npu:cache=/tmp/a:b,cores='1,2'")
-        ('some-package:npu', {'cache': '/tmp/a:b', 'cores': '1,2'})
+        DelegateError: see `delegate_named`; or "auto" does not stand alone.
     """
-    before, equals, _ = text.partition("=")
-    if not equals:
-        return text, {}
-    name = before.rpartition(":")[0]
-    options = {}
-    for option in _split(text, text[len(name) + 1 :]):
-        key, equals, value = option.partition("=")
-        if not name or not key or not equals:
-            raise DelegateError(f"'{text}' is not of the form NAME[:key=value,...]; '{option}' is no option.")
-        options[key] = value
-    return name, options
-
-
-def _split(text: str, options: str) -> list[str]:
-    lexer = shlex.shlex(options, posix=True, punctuation_chars=False)
-    lexer.whitespace, lexer.whitespace_split = ",", True
-    lexer.commenters = lexer.escape = ""
-    try:
-        return list(lexer)
-    except ValueError as error:
-        raise DelegateError(f"'{text}' is not of the form NAME[:key=value,...]: {str(error).lower()}.") from error
+    if not any(map(is_auto, texts)):
+        return [delegate_named(text, plugins) for text in texts]
+    if len(texts) > 1:
+        raise DelegateError(
+            f"'{next(filter(is_auto, texts))}' chooses among all delegates, so it stands alone; here are {len(texts)}."
+        )
+    return texts[0]

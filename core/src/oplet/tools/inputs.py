@@ -14,7 +14,7 @@ from oplet.errors import TensorError
 from oplet.tools.pictures import SUFFIXES as PICTURES
 from oplet.tools.pictures import load_picture
 
-__all__ = ["fit", "load_input", "load_inputs", "quantize", "random_input"]
+__all__ = ["fit", "load_input", "load_inputs", "quantize"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
@@ -190,24 +190,6 @@ def _strings(value: Any, name: str, source: str) -> Array:
             raise TensorError(f"'{source}' holds {item!r} where input '{name}' takes text.")
         flat[i] = item.encode() if isinstance(item, str) else item
     return flat.reshape(array.shape)
-
-
-def random_input(details: Details, random: np.random.Generator) -> Array:
-    """A random value: real numbers in 0..1, the whole range of a quantized type, small whole numbers otherwise."""
-    dtype = np.dtype(details["dtype"])
-    shape = tuple(map(int, details["shape"]))
-    if dtype.kind == "S":
-        return _strings(np.full(shape, "text"), str(details["name"]), "random")
-    if dtype.kind == "b":
-        return random.integers(0, 2, shape).astype(bool)
-    if dtype.kind in "iu":
-        if details["quantization"][0]:
-            limits = np.iinfo(details["dtype"])
-            return random.integers(limits.min, limits.max, shape, details["dtype"], endpoint=True)
-        return random.integers(0, 10, shape).astype(dtype)
-    if dtype.kind == "c":
-        return (random.random(shape) + 1j * random.random(shape)).astype(dtype)
-    return np.asarray(random.random(shape)).astype(dtype)
 
 
 def _split(text: str, details: Mapping[str, Details]) -> tuple[str | None, Path]:

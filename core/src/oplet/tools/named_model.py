@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.inputs import random_input
+from oplet.tuning.random_inputs import random_input
 
 __all__ = ["Details", "NamedModel"]
 

@@ -48,12 +48,14 @@ class RunResult:
         inputs: the inputs, in order.
         outputs: the outputs, in order.
         providers: how many nodes each package's kernels ran, by "name version".
+        choice: what was chosen and why, where that was asked for; else "".
     """
 
     signature: str
     inputs: list[Value]
     outputs: list[Value]
     providers: dict[str, int]
+    choice: str = ""
 
 
 def run_model(
@@ -66,7 +68,7 @@ def run_model(
     seed: int = 0,
     num_threads: int = 1,
     plugins: PluginManager | None = None,
-    delegates: Sequence[Delegate] = (),
+    delegates: Sequence[Delegate] | str = (),
 ) -> RunResult:
     """Run a model once.
 
@@ -79,7 +81,7 @@ def run_model(
         seed: of the random values.
         num_threads: threads that kernels may use.
         plugins: where the kernels come from; all that are installed by default.
-        delegates: what claims nodes first, in this order.
+        delegates: what claims nodes first, in this order, or "auto" for what is fastest.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -103,6 +105,7 @@ def run_model(
         inputs=[Value(name, array, named.inputs[name], source) for name, (array, source) in fed.items()],
         outputs=[Value(name, array, after[name]) for name, array in outputs.items()],
         providers=_providers(interpreter),
+        choice=str(interpreter.choice or ""),
     )
 
 
@@ -111,6 +114,6 @@ def _providers(interpreter: Interpreter) -> dict[str, int]:
 
 
 def _origin(report: NodeReport) -> str:
-    if report.why == CLAIMED:
+    if report.why.startswith(CLAIMED):
         return f"the delegate {report.op}"
     return f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin

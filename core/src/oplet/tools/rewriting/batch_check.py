@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from oplet.errors import InvokeError
 from oplet.model.model import Model
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.inputs import random_input
 from oplet.tools.rewriting.batch_rules import changed_axes
 from oplet.tools.rewriting.stripping import indices
+from oplet.tuning.random_inputs import random_input
 
 __all__ = ["Array", "Entry", "Recording", "record"]
 

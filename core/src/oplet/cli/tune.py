@@ -1,0 +1,110 @@
+"""`oplet tune`: which of the engines that are installed runs a model fastest, and how near its answers are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oplet.cli.settings import Debug, Inputs, Json, ModelFile, PluginSwitches, settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+    from oplet.tuning.choosing import Choice
+    from oplet.tuning.measuring import Trial
+
+__all__ = ["delegates_of", "tune"]
+
+
+def tune(
+    context: typer.Context,
+    model: ModelFile,
+    inputs: Inputs = None,
+    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
+    max_error: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="E",
+            help="Leave out what is further from the built-in kernels, as a part of an output's largest value.",
+        ),
+    ] = 0.01,
+    max_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Begin no other measurement after so long.")] = 60.0,
+    json: Json = False,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+) -> None:
+    """Measure a model in every way that is installed, and remember the fastest for `--delegate auto`."""
+    settings = settings_of(context, p, debug)
+    from oplet.tools.blas_threads import limit_blas_threads
+
+    limit_blas_threads(num_threads)  # before anything imports numpy
+    from oplet.cli.console import print_json
+    from oplet.cli.progress import progress_bars
+    from oplet.tools.tune import tune_model
+    from oplet.tuning.measuring import Bounds
+
+    with progress_bars() as tell:
+        choice = tune_model(
+            model,
+            inputs or [],
+            plugins=settings.plugins(),
+            num_threads=num_threads,
+            bounds=Bounds(max_error, max_secs),
+            progress=tell,
+        )
+    if json:
+        print_json(asdict(choice))
+    else:
+        _print(choice, model, num_threads)
+
+
+def _print(choice: Choice, model: Path, num_threads: int) -> None:
+    from oplet.cli.console import Printer
+
+    printer = Printer()
+    printer.line(str(model), "bold")
+    printer.line(f"threads: {num_threads}", "dim")
+    plain = choice.trials[0].seconds
+    rows = [_row(trial, plain, trial.candidate == choice.candidate) for trial in _by_time(choice.trials)]
+    printer.table("ways to run it", ["", "way", "ms#", "times as fast#", "error#", "delegated#", ""], rows)
+    printer.line()
+    printer.line(str(choice))
+    printer.line(f"remembered in {choice.path}" if choice.path else "not remembered", "dim")
+
+
+def _by_time(trials: Sequence[Trial]) -> list[Trial]:
+    """Those that can be chosen, the fastest first, and then the others."""
+    return sorted(trials, key=lambda trial: (bool(trial.why), trial.seconds is None, trial.seconds or 0.0))
+
+
+def _row(trial: Trial, plain: float | None, chosen: bool) -> tuple[str, ...]:
+    return (
+        ">" if chosen else "",
+        str(trial.candidate),
+        "-" if trial.seconds is None else f"{trial.seconds * 1e3:.3f}",
+        "-" if trial.seconds is None or plain is None else f"{plain / trial.seconds:.2f}",
+        "-" if trial.error is None else f"{trial.error:.2g}",
+        f"{sum(trial.claimed)} of {trial.nodes}" if trial.candidate.delegates and trial.nodes else "",
+        trial.why,
+    )
+
+
+def delegates_of(model: Path, texts: Sequence[str], plugins: PluginManager, num_threads: int) -> Sequence[Delegate] | str:
+    """The delegates that a command line asks for; where it says "auto", what there is to measure is measured, with a bar."""
+    from oplet.tools.delegates import delegates_or_auto
+
+    delegates = delegates_or_auto(texts, plugins)
+    if isinstance(delegates, str):
+        from oplet.cli.progress import progress_bars
+        from oplet.tools.tune import tune_model
+        from oplet.tuning.choosing import auto_bounds
+
+        with progress_bars() as tell:
+            tune_model(model, plugins=plugins, num_threads=num_threads, again=False, progress=tell, bounds=auto_bounds(delegates))
+    return delegates

@@ -1,0 +1,67 @@
+"""The ways of running a model: sets of kernels, and delegates in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginInfo, PluginManager
+    from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["Candidate", "delegate_names", "kernel_sets"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way of running a model.
+
+    Attributes:
+        kernels: the plugin whose kernels take the place of the built-in ones where they can, "" for none.
+        prefer: the plugins whose kernels are taken where several could serve, the most preferred first.
+        delegates: the delegates that claim nodes before, in order; "distribution:name" where two packages bring a name.
+    """
+
+    kernels: str = ""
+    prefer: tuple[str, ...] = ()
+    delegates: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " + ".join((*self.delegates, self.kernels or "builtin_ops"))
+
+    def make_delegates(self, manager: PluginManager) -> list[Delegate]:
+        """The delegates that it runs with.
+
+        Raises:
+            DelegateLoadError: one is not installed any more, or cannot be loaded here.
+        """
+        return [manager.registry().find(name).create() for name in self.delegates]
+
+
+def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int]]) -> list[Candidate]:
+    """The sets of kernels that a model can run with: the built-in ones first, then those of each plugin that replaces some.
+
+    Args:
+        ops: the built-in operators of the model, with their versions.
+    """
+    loaded = [info for info in manager.plugins() if info.state == "loaded"]
+    builtin = [info for info in loaded if info.tier == "builtin"]
+    served = [(op, version) for op, version in ops if any(_serves(info, op, version) for info in builtin)]
+    rivals = [i for i in loaded if i.tier == "plugin" and any(_serves(i, op, version) for op, version in served)]
+    if not rivals:
+        return [Candidate()]
+    names = tuple(info.name for info in builtin)
+    return [Candidate("", names), *(Candidate(info.name, (info.name, *names)) for info in rivals)]
+
+
+def _serves(info: PluginInfo, op: BuiltinOperator, version: int) -> bool:
+    return any(name == op.name and first <= version <= last for name, first, last in info.ops)
+
+
+def delegate_names(manager: PluginManager) -> Sequence[str]:
+    """The delegates that are installed, by names that are no one else's."""
+    entries = list(manager.registry().entries())
+    names = [entry.name for entry in entries]
+    return [e.name if names.count(e.name) == 1 else f"{e.provenance.distribution}:{e.name}" for e in entries]

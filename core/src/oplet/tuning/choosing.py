@@ -1,0 +1,160 @@
+"""The fastest way of running a model, measured once and remembered."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from oplet.delegates.text import AUTO, parse_delegate
+from oplet.errors import DelegateError, DelegateLoadError, OpletError
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.tables import operator_code
+from oplet.tuning.candidates import Candidate
+from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
+from oplet.tuning.remembering import choice_file, key_of, recall, remember
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.model.model import Model
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
+
+logger = logging.getLogger("oplet.tuning")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and from what.
+
+    Attributes:
+        candidate: the fastest of those that are near enough; the built-in kernels alone if nothing could be measured.
+        trials: what came out for each candidate, in the order in which they were measured.
+        remembered: whether it was measured before, in another interpreter or process.
+        path: the file that remembers it, "" if none does.
+    """
+
+    candidate: Candidate
+    trials: tuple[Trial, ...]
+    remembered: bool = False
+    path: str = ""
+
+    def __str__(self) -> str:
+        """In a few words what was chosen, and why."""
+        times = {trial.candidate: trial.seconds for trial in self.trials}
+        mine, plain = times.get(self.candidate), self.trials[0].seconds if self.trials else None
+        if mine is None:
+            return f"auto took {self.candidate}, nothing could be measured: {self.trials[0].why if self.trials else ''}"
+        said = f"auto chose {self.candidate}: {mine * 1e3:.3g} ms"
+        if plain is not None and self.candidate != self.trials[0].candidate:
+            said += f", {self.trials[0].candidate} {plain * 1e3:.3g} ms"
+        return said
+
+
+def choose_as_told(text: str, model: Model, manager: PluginManager, open: Open, **settings: Any) -> tuple[Choice, list[Delegate]]:
+    """What `experimental_delegates="auto"` stands for: the choice, and its delegates.
+
+    Args:
+        text: "auto", or with options: "auto:max_error=0.001,max_seconds=5".
+        model: the model.
+        manager: the plugins that there are.
+        open: makes an interpreter of the model.
+        settings: what else of the interpreter the choice depends on, see `choose`.
+
+    Raises:
+        DelegateLoadError: the text is something else.
+    """
+    choice = choose(model, manager, open, **settings, bounds=auto_bounds(text))
+    try:
+        return choice, choice.candidate.make_delegates(manager)
+    except OpletError as error:  # the same versions as when it was measured, and yet: a device is gone, say
+        logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, error)
+        choice = choose(model, manager, open, **settings, bounds=auto_bounds(text), again=True)
+        return choice, choice.candidate.make_delegates(manager)
+
+
+def choose(
+    model: Model,
+    manager: PluginManager,
+    open: Open,
+    *,
+    num_threads: int = 1,
+    cluster: bool = True,
+    fuse: bool = True,
+    bounds: Bounds = DEFAULT_BOUNDS,
+    inputs: Mapping[int, NDArray[Any]] | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+) -> Choice:
+    """The choice for a model: the remembered one, or else the outcome of measuring.
+
+    Args:
+        model: the model.
+        manager: the plugins that there are.
+        open: makes an interpreter of the model.
+        num_threads: threads that it runs with.
+        cluster: whether it groups claimed nodes greedily.
+        fuse: whether it puts more than one node into a partition.
+        bounds: what measuring keeps to.
+        inputs: values by tensor index to measure with; random ones where there are none.
+        again: measure, whatever is remembered.
+        progress: is told what is being measured.
+    """
+    key = key_of(model, manager, max_error=bounds.max_error, num_threads=num_threads, cluster=cluster, fuse=fuse)
+    content = None if again else recall(key)
+    if content is not None:
+        try:
+            trials = tuple(_trial(trial) for trial in content["trials"])
+            choice = Choice(_candidate(content["choice"]), trials, True, choice_file(key))
+        except (KeyError, TypeError, ValueError) as error:
+            logger.warning("%s is damaged, all is measured again: %s", choice_file(key), error)
+        else:
+            logger.info("%s (remembered in %s)", choice, choice.path)
+            return choice
+    logger.info("Measuring the ways of running %s; this is done once.", model.name)
+    trials = tuple(measure(open, manager, _builtins(model), inputs=inputs, bounds=bounds, progress=progress))
+    able = [trial for trial in trials if not trial.why and trial.seconds is not None]
+    best = min(able, key=lambda trial: trial.seconds or math.inf).candidate if able else trials[0].candidate
+    choice = Choice(best, trials)
+    if able:
+        path = remember(key, {"choice": asdict(best), "trials": [asdict(trial) for trial in trials]})
+        choice = Choice(best, trials, path=path)
+    logger.info("%s", choice)
+    return choice
+
+
+def _candidate(content: Mapping[str, Any]) -> Candidate:
+    return Candidate(str(content["kernels"]), tuple(content["prefer"]), tuple(content["delegates"]))
+
+
+def _trial(content: Mapping[str, Any]) -> Trial:
+    rest = {name: content[name] for name in ("seconds", "error", "nodes", "why")}
+    return Trial(_candidate(content["candidate"]), claimed=tuple(content["claimed"]), **rest)
+
+
+def _builtins(model: Model) -> list[tuple[BuiltinOperator, int]]:
+    return [(BuiltinOperator(operator_code(code)), code.version) for code in model.root.operator_codes or ()]
+
+
+def auto_bounds(text: str) -> Bounds:
+    """What a text that `is_auto` bounds measuring to.
+
+    Raises:
+        DelegateLoadError: there are others, or it is something else.
+    """
+    try:
+        name, options = parse_delegate(text)
+        values = {key: float(value) for key, value in options.items()}
+        if name == AUTO and values.keys() <= set(Bounds._fields) and all(value >= 0 for value in values.values()):
+            return Bounds(**values)
+    except (DelegateError, ValueError):
+        pass
+    raise DelegateLoadError(
+        f"experimental_delegates is {text!r}; give a list of delegates (`load_delegate` makes them), or 'auto', with options "
+        "if need be: 'auto:max_error=0.001,max_seconds=5'."
+    )

@@ -1,0 +1,270 @@
+"""Run a model in every way in turn, on the same values, and time it.
+
+Ways are measured one after another and dropped as soon as they are clearly slower; those that are close take turns in the end,
+since the speed of a machine changes from one second to the next.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import FAILURES, DelegateError
+from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
+from oplet.tuning.errors import output_error
+from oplet.tuning.random_inputs import random_input
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.interpreter import Interpreter
+    from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["DEFAULT_BOUNDS", "Bounds", "Open", "Progress", "Trial", "measure"]
+
+Array = NDArray[Any]
+#: Makes an interpreter of the model, given which plugins are preferred, and the delegates.
+Open = Callable[[Sequence[str], "Sequence[Delegate]"], "Interpreter"]
+#: Is told what is being measured, and the part of the time that is over.
+Progress = Callable[[str, float], None]
+
+_RUNS = 30
+_LEAST_RUNS = 3
+#: Seconds that one candidate is run for, if so many runs have not come together before.
+_SECONDS_EACH = 0.5
+#: A candidate whose best run takes so many times the best one's is not run any more.
+_HOPELESS = 2.0
+#: Those within this factor of the fastest take turns in the end.
+_CLOSE = 1.25
+_FINAL_ROUNDS = 25
+_FINAL_SECONDS = 2.0
+
+
+class Bounds(NamedTuple):
+    """What measuring keeps to.
+
+    Attributes:
+        max_error: how far off the outputs may be, see `output_error`.
+        max_seconds: nothing is begun after so long; what is under way (a compilation, say) is not cut off.
+    """
+
+    max_error: float = 0.01
+    max_seconds: float = 60.0
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came out for one candidate.
+
+    Attributes:
+        candidate: the candidate.
+        seconds: the median of an invoke, None if it was not run.
+        error: of its outputs against the built-in kernels', see `output_error`; None if either did not run.
+        claimed: how many nodes its delegates claimed, in order.
+        nodes: how many nodes the model has.
+        why: why it cannot be chosen; "" if it can.
+    """
+
+    candidate: Candidate
+    seconds: float | None = None
+    error: float | None = None
+    claimed: tuple[int, ...] = ()
+    nodes: int = 0
+    why: str = ""
+
+
+class _Runner:
+    """A candidate's interpreter, ready to run."""
+
+    def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
+        self.interpreter = interpreter
+        interpreter.allocate_tensors()
+        if any(tuple(d["shape"]) != inputs[d["index"]].shape for d in interpreter.get_input_details() if d["index"] in inputs):
+            for index, value in inputs.items():
+                interpreter.resize_tensor_input(index, value.shape)
+            interpreter.allocate_tensors()
+        for index, value in inputs.items():
+            interpreter.set_tensor(index, value)
+        self.first = self.time()
+        self.details = interpreter.get_output_details()
+        self.outputs = [np.array(interpreter.get_tensor(d["index"])) for d in self.details]
+
+    def time(self) -> float:
+        """The seconds of an invoke."""
+        start = time.perf_counter()
+        self.interpreter.invoke()
+        return time.perf_counter() - start
+
+    def close(self) -> None:
+        self.interpreter.close()
+
+
+class _Contest:
+    """The trials so far, and the runners of those that may still win."""
+
+    def __init__(self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float, until: float) -> None:
+        self._open = open
+        self._manager = manager
+        self._inputs = inputs
+        self._max_error = max_error
+        self._until = until
+        self._reference: list[Array] | None = None
+        self.trials: dict[Candidate, Trial] = {}
+        self._runners: dict[Candidate, _Runner] = {}
+
+    def enter(self, candidate: Candidate) -> Trial:
+        """Measure a candidate, if there is time."""
+        if self.trials and time.monotonic() > self._until:
+            trial = Trial(candidate, why="there was no time left to measure it")
+        else:
+            trial = self._try(candidate)
+        self.trials[candidate] = trial
+        return trial
+
+    def _try(self, candidate: Candidate) -> Trial:
+        interpreter: Interpreter | None = None
+        trial = Trial(candidate)
+        try:
+            interpreter = self._open(candidate.prefer, candidate.make_delegates(self._manager))
+            trial = _with_claims(trial, interpreter)
+            if candidate.delegates and not all(trial.claimed):
+                raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
+            self._complete_inputs(interpreter)
+            runner = _Runner(interpreter, self._inputs)
+        except FAILURES as error:  # whatever a stranger's delegate does: the others are still there
+            if interpreter is not None:
+                interpreter.close()
+            return replace(trial, why=_first_line(error))
+        if not self.trials:
+            self._reference = runner.outputs
+        error_ = None if self._reference is None else output_error(runner.outputs, self._reference, runner.details)
+        trial = replace(trial, error=error_)
+        if error_ is not None and not error_ <= self._max_error:
+            runner.close()
+            return replace(trial, seconds=runner.first, why=f"its error of {error_:.2g} is above {self._max_error:g}")
+        trial = replace(trial, seconds=self._time(runner))
+        self._runners[candidate] = runner
+        self._drop_the_slow(trial)
+        return trial
+
+    def _complete_inputs(self, interpreter: Interpreter) -> None:
+        """Random values where none were given; every candidate gets the same."""
+        random = np.random.default_rng(0)
+        for details in interpreter.get_input_details():
+            if details["index"] not in self._inputs:
+                self._inputs[details["index"]] = random_input(details, random)
+
+    def _time(self, runner: _Runner) -> float:
+        best = min((t.seconds for t in self.running() if t.seconds is not None), default=float("inf"))
+        seconds: list[float] = []
+        start = time.monotonic()
+        runner.time()
+        while len(seconds) < _LEAST_RUNS or (len(seconds) < _RUNS and time.monotonic() - start < _SECONDS_EACH):
+            seconds.append(runner.time())
+            if min(seconds) > _HOPELESS * best:
+                break
+        return statistics.median(seconds)
+
+    def running(self) -> list[Trial]:
+        """The trials that can be chosen, the fastest first."""
+        return sorted((t for t in self.trials.values() if not t.why), key=lambda trial: trial.seconds or 0.0)
+
+    def _drop_the_slow(self, latest: Trial) -> None:
+        """Close the interpreters that will not be needed again: a large model is not held in memory by each."""
+        trials = {**self.trials, latest.candidate: latest}
+        best = min(t.seconds for t in trials.values() if not t.why and t.seconds is not None)
+        for candidate in list(self._runners):
+            if (trials[candidate].seconds or 0.0) > _CLOSE * best:
+                self._runners.pop(candidate).close()
+
+    def decide(self) -> None:
+        """Let those that are close take turns, and note their medians."""
+        if len(self._runners) > 1:
+            seconds: dict[Candidate, list[float]] = {candidate: [] for candidate in self._runners}
+            start = time.monotonic()
+            for _ in range(_FINAL_ROUNDS):
+                for candidate, runner in self._runners.items():
+                    seconds[candidate].append(runner.time())
+                if time.monotonic() - start > _FINAL_SECONDS:
+                    break
+            for candidate, times in seconds.items():
+                self.trials[candidate] = replace(self.trials[candidate], seconds=statistics.median(times))
+
+    def close(self) -> None:
+        while self._runners:
+            self._runners.popitem()[1].close()
+
+
+def measure(
+    open: Open,
+    manager: PluginManager,
+    ops: Sequence[tuple[BuiltinOperator, int]],
+    *,
+    inputs: Mapping[int, Array] | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
+    progress: Progress | None = None,
+) -> list[Trial]:
+    """Measure the ways of running a model, the built-in kernels alone first.
+
+    Args:
+        open: makes its interpreters.
+        manager: the plugins that there are.
+        ops: the built-in operators of the model, with their versions.
+        inputs: values by tensor index; random ones where there are none.
+        bounds: what to keep to.
+        progress: is told before each candidate.
+    """
+    start = time.monotonic()
+    contest = _Contest(open, manager, dict(inputs or {}), bounds.max_error, start + bounds.max_seconds)
+
+    def enter(candidate: Candidate) -> Trial:
+        if progress is not None:
+            over = (time.monotonic() - start) / bounds.max_seconds if bounds.max_seconds else 1.0
+            progress(str(candidate), min(1.0, over))
+        return contest.enter(candidate)
+
+    try:
+        sets = kernel_sets(manager, ops)
+        for candidate in sets:
+            enter(candidate)
+        running = contest.running()
+        kernels = running[0].candidate if running else sets[0]
+        singles = [enter(replace(kernels, delegates=(name,))) for name in delegate_names(manager)]
+        able = [trial for trial in singles if not trial.why]
+        for trial in sorted(able, key=lambda trial: trial.seconds or 0.0):
+            if sum(trial.claimed) < trial.nodes:
+                for other in able:
+                    if other is not trial:
+                        enter(replace(kernels, delegates=trial.candidate.delegates + other.candidate.delegates))
+        contest.decide()
+    finally:
+        contest.close()
+    return list(contest.trials.values())
+
+
+def _with_claims(trial: Trial, interpreter: Interpreter) -> Trial:
+    reports = [report for report in interpreter.delegation_reports() if report.subgraph == 0]
+    claimed = tuple(sum(map(len, report.partitions)) for report in reports)
+    return replace(trial, claimed=claimed, nodes=reports[0].nodes if reports else len(interpreter._get_ops_details()))
+
+
+def _unclaimed(candidate: Candidate, interpreter: Interpreter, claimed: Sequence[int]) -> str:
+    name = next(name for name, count in zip(candidate.delegates, claimed) if not count)
+    reports = [report for report in interpreter.delegation_reports() if report.subgraph == 0]
+    reasons = [report.error or next(iter(report.unsupported.values()), "") for report in reports]
+    reason = next((text for text, count in zip(reasons, claimed) if not count and text), "")
+    return f"{name} claims no node" + (f": {reason}" if reason else "")
+
+
+def _first_line(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,129 @@
+"""Choices that outlive the process: one small file each, named by all that the choice depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import oplet
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["FOLDER_VARIABLE", "choice_file", "key_of", "recall", "remember"]
+
+logger = logging.getLogger("oplet.tuning")
+
+#: The environment variable with the folder of all that oplet keeps between runs.
+FOLDER_VARIABLE = "OPLET_CACHE_DIR"
+
+#: Goes up when files of before mean something else.
+_FORMAT = 1
+
+
+def key_of(model: Model, manager: PluginManager, **settings: Any) -> dict[str, Any]:
+    """All that a choice depends on: the model, the machine, the versions of what could run it, and the settings."""
+    return {
+        "format": _FORMAT,
+        "model": hashlib.blake2b(model.data, digest_size=20).hexdigest(),
+        "machine": [platform.machine(), _processor(), os.cpu_count() or 0, _usable_cores()],
+        "versions": {
+            "python": platform.python_version(),
+            "oplet": oplet.__version__,
+            "numpy": np.__version__,
+            **_versions({info.distribution for info in manager.plugins() if info.state == "loaded"}),
+        },
+        **settings,
+    }
+
+
+def choice_file(key: Mapping[str, Any]) -> str:
+    """The path of the file that holds the choice of a key."""
+    text = json.dumps(key, sort_keys=True)
+    return os.path.join(_folder(), "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
+
+
+def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What was remembered under this key, None if nothing was or the file is damaged."""
+    with suppress(OSError, ValueError), open(choice_file(key), encoding="utf-8") as file:
+        content = json.load(file)
+        if isinstance(content, dict) and content.get("key") == json.loads(json.dumps(key)):
+            return content
+    return None
+
+
+def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """Write down what was found; where that is impossible, a warning says so.
+
+    Returns:
+        The file's path, "" if it could not be written.
+    """
+    path = choice_file(key)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        # Two processes may tune one model at once: each writes a file of its own and puts it in place whole.
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({"key": dict(key), **content}, file, indent=1)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        logger.warning("The choice for this model cannot be remembered, the next interpreter measures again: %s.", error)
+        return ""
+    return path
+
+
+def _folder() -> str:
+    given = os.environ.get(FOLDER_VARIABLE)
+    if given:
+        return given
+    if sys.platform == "win32":
+        return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.expanduser("~"), "oplet")
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches/oplet")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "oplet")
+
+
+def _versions(distributions: Iterable[str]) -> dict[str, str]:
+    """The versions of packages and of what they stand on, where the engines are (numba, openvino, ...)."""
+    import importlib_metadata
+
+    found: dict[str, str] = {}
+    for name in distributions:
+        with suppress(importlib_metadata.PackageNotFoundError):
+            package = importlib_metadata.distribution(name)
+            found[name] = package.version
+            for requirement in package.requires or ():
+                if "extra ==" in requirement:
+                    continue
+                needed = requirement.split(";")[0].split("[")[0].strip()
+                needed = "".join(c if c.isalnum() or c in "-_." else " " for c in needed).split()[0]
+                with suppress(importlib_metadata.PackageNotFoundError):
+                    found[needed] = importlib_metadata.version(needed)
+    return found
+
+
+def _processor() -> str:
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
