@@ -1,0 +1,26 @@
+"""Fused activations of float operators."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet.schema.enums import ActivationFunctionType
+from oplet_openvino_delegate.graph import Value
+
+_KNOWN = {
+    ActivationFunctionType.NONE: lambda x: x,
+    ActivationFunctionType.RELU: ov.relu,
+    ActivationFunctionType.RELU_N1_TO_1: lambda x: ov.clamp(x, -1.0, 1.0),
+    ActivationFunctionType.RELU6: lambda x: ov.clamp(x, 0.0, 6.0),
+    ActivationFunctionType.TANH: ov.tanh,
+}
+
+
+def refuses_activation(activation: ActivationFunctionType) -> str:
+    """Why a fused activation is not translated; "" if it is."""
+    return "" if activation in _KNOWN else f"the activation {activation!r} is not translated"
+
+
+def activated(value: Value, activation: ActivationFunctionType) -> Value:
+    """The value after a fused activation."""
+    return _KNOWN[activation](value)

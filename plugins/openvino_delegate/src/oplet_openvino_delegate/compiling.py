@@ -1,0 +1,40 @@
+"""OpenVINO's engine: one for the process, and how graphs are compiled for a device."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import openvino
+
+
+@lru_cache(maxsize=1)
+def engine() -> openvino.Core:
+    """OpenVINO's core, made once: it loads the devices' plugins."""
+    return openvino.Core()
+
+
+def devices() -> list[str]:
+    """The devices of this machine, without their numbers."""
+    return list(dict.fromkeys(name.split(".")[0] for name in engine().available_devices))
+
+
+def settings(device: str, threads: int, cache_dir: str) -> dict[str, Any]:
+    """What the compiler is told: one request at a time, and float32 arithmetic where the device has it."""
+    told: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "EXECUTION_MODE_HINT": "ACCURACY"}
+    if device == "CPU":
+        # Pinned threads of several processes would meet on the same core.
+        told |= {
+            "NUM_STREAMS": 1,
+            "INFERENCE_NUM_THREADS": threads,
+            "INFERENCE_PRECISION_HINT": "f32",
+            "ENABLE_CPU_PINNING": False,
+        }
+    if cache_dir:
+        told["CACHE_DIR"] = cache_dir
+    return told
+
+
+def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvino.CompiledModel:
+    """The graph, ready to run on a device."""
+    return engine().compile_model(model, device, told)

@@ -1,0 +1,150 @@
+"""OpenVinoDelegate: claims what OpenVINO computes as LiteRT does, and compiles it before it claims it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+try:
+    import openvino
+except ImportError as error:
+    raise ImportError(
+        f"The delegate 'openvino' needs the package openvino, which cannot be imported ({error}): pip install openvino"
+    ) from error
+
+from oplet import BuiltinOperator, Context, Delegate, DelegateContext, DelegateFlags, DelegateParams, Node, Registration, Tensor
+from oplet_openvino_delegate import compiling
+from oplet_openvino_delegate.graph import Untranslatable
+from oplet_openvino_delegate.kernel import PartitionKernel
+from oplet_openvino_delegate.partition import Partition, compile_partition
+from oplet_openvino_delegate.translators import refusal
+
+_NUMBERS = ("num_threads", "min_nodes", "max_partitions")
+_OPTIONS = ("device", "cache_dir", *_NUMBERS)
+_DEVICES = ("CPU", "GPU", "NPU", "AUTO")
+
+
+class OpenVinoDelegate(Delegate):
+    """Runs nodes in OpenVINO.
+
+    Options: `device` (CPU, GPU, NPU, AUTO; also GPU.1), `num_threads` (of a CPU; the interpreter's number unless given),
+    `cache_dir` (where compiled partitions are kept between processes), `min_nodes` (leave smaller partitions alone),
+    `max_partitions` (take at most so many, the largest).
+    """
+
+    name = "openvino"
+    #: Shapes are looked at before nodes are claimed, and a partition is compiled anew where a resize changes them.
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        for key, value in self.options.items():
+            if key not in _OPTIONS or (key in _NUMBERS and not value.isdecimal()):
+                raise ValueError(
+                    f"'{key}={value}' is none of its options: {', '.join(_OPTIONS)}; {', '.join(_NUMBERS)} are numbers."
+                )
+        self.device = self.options.get("device", "CPU").upper()
+        kind = self.device.split(".")[0]
+        if kind not in _DEVICES:
+            raise ValueError(f"device={self.device} is none of {', '.join(_DEVICES)}.")
+        found = compiling.devices()
+        if kind != "AUTO" and kind not in found:
+            raise ValueError(f"device={self.device} is not there: on this machine OpenVINO finds {', '.join(found)}.")
+        self.min_nodes = int(self.options.get("min_nodes", 0))
+        self.max_partitions = int(self.options.get("max_partitions", 0))
+        self.num_threads = int(self.options.get("num_threads", 0))
+
+    def prepare(self, context: DelegateContext) -> None:
+        threads = self.num_threads or context.num_threads
+        told = compiling.settings(self.device, threads, self.options.get("cache_dir", ""))
+        compile = partial(compiling.compiled, device=self.device, told=told)
+        refused = _refusals(context)
+        partitions = self._partitions(context, refused, compile)
+        for index, reason in refused.items():
+            context.report_unsupported(index, reason)
+        claimed = [index for nodes in partitions for index in nodes]
+        context.replace_node_subsets_with_delegate_kernels(_registration(partitions, compile), claimed)
+
+    def _partitions(
+        self, context: DelegateContext, refused: dict[int, str], compile: Callable[[openvino.Model], openvino.CompiledModel]
+    ) -> dict[tuple[int, ...], Partition]:
+        """What is claimed, compiled, by the nodes; why the others are not goes into `refused`."""
+        made: dict[tuple[int, ...], Partition] = {}
+        while True:
+            claimed = [index for index in context.execution_plan if index not in refused]
+            subsets = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
+            kept = self._large_enough([subset.nodes for subset in subsets], refused)
+            if len(kept) < len(subsets):
+                continue  # what is left may be cut otherwise
+            wanted = {tuple(subset.nodes): subset for subset in subsets}
+            for nodes, subset in wanted.items():
+                if nodes not in made:
+                    inputs, outputs = ([context.tensors[i] for i in indices] for indices in (subset.inputs, subset.outputs))
+                    trouble = _attempt(made, nodes, [context.node(i) for i in nodes], inputs, outputs, compile)
+                    refused.update(trouble)
+            if not any(nodes not in made for nodes in wanted):
+                return {nodes: made[nodes] for nodes in wanted}
+
+    def _large_enough(self, partitions: Sequence[list[int]], refused: dict[int, str]) -> list[list[int]]:
+        kept = [nodes for nodes in partitions if len(nodes) >= self.min_nodes]
+        if self.max_partitions:
+            kept = sorted(kept, key=lambda nodes: -len(nodes))[: self.max_partitions]
+        for nodes in partitions:
+            if nodes not in kept:
+                limits = f"min_nodes={self.min_nodes}, max_partitions={self.max_partitions}"
+                refused.update(dict.fromkeys(nodes, f"its partition of {len(nodes)} nodes is left out ({limits})"))
+        return kept
+
+
+def _refusals(context: DelegateContext) -> dict[int, str]:
+    """Why nodes are not claimed, before anything is compiled."""
+    refused: dict[int, str] = {}
+    for index in context.execution_plan:
+        node = context.node(index)
+        if node.op is BuiltinOperator.DELEGATE:
+            reason = "it is another delegate's"
+        elif node.registration is None:
+            reason = "no package serves it, so that nobody knows its shapes"
+        else:
+            reason = refusal(node)
+        if reason:
+            refused[index] = reason
+    return refused
+
+
+def _attempt(
+    made: dict[tuple[int, ...], Partition],
+    indices: tuple[int, ...],
+    nodes: Sequence[Node],
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    compile: Callable[[openvino.Model], openvino.CompiledModel],
+) -> dict[int, str]:
+    """Compile a partition; what is given back, and why."""
+    try:
+        made[indices] = compile_partition(nodes, inputs, outputs, compile)
+    except Untranslatable as error:
+        return {error.node.index: error.reason}
+    except RuntimeError as error:
+        return dict.fromkeys(indices, f"OpenVINO does not compile its partition: {error}")
+    return {}
+
+
+def _registration(
+    partitions: Mapping[tuple[int, ...], Partition], compile: Callable[[openvino.Model], openvino.CompiledModel]
+) -> Registration:
+    def init(context: Context, params: DelegateParams) -> PartitionKernel:
+        kernel = PartitionKernel(partitions.get(tuple(node.index for node in params.nodes)), compile)
+        kernel.init(context, params)
+        return kernel
+
+    return Registration(
+        builtin_code=BuiltinOperator.DELEGATE,
+        custom_name=OpenVinoDelegate.name,
+        init=init,
+        free=lambda context, kernel: kernel.free(context),
+        prepare=lambda context, node: node.user_data.prepare(context, node),
+        bind=lambda context, node: node.user_data.bind(context, node),
+        async_kernel=lambda context, node: node.user_data.async_kernel(context, node),
+    )

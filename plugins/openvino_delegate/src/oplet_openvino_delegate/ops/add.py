@@ -1,0 +1,10 @@
+"""ADD: sums."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet.schema.options import AddOptions
+from oplet_openvino_delegate.elementwise import broadcasting
+
+TRANSLATOR = broadcasting(ov.add, newest=2, options=AddOptions)

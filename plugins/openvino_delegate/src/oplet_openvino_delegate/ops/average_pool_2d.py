@@ -1,0 +1,16 @@
+"""AVERAGE_POOL_2D on float32: what is padded does not count."""
+
+from __future__ import annotations
+
+from openvino import opset1 as ov
+
+from oplet_openvino_delegate.graph import Value
+from oplet_openvino_delegate.pools import pooling
+
+
+def make(value: Value, strides: list[int], begin: list[int], end: list[int], taps: list[int]) -> Value:
+    """The operator's result."""
+    return ov.avg_pool(value, strides, begin, end, taps, True)
+
+
+TRANSLATOR = pooling(make, newest=2)

@@ -1,0 +1,33 @@
+"""CAST among float32, int32 and bool, where no number has to be cut."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import opset13 as ov
+
+from oplet import Node, TensorType
+from oplet_openvino_delegate.graph import GraphBuilder
+from oplet_openvino_delegate.translators import Translator
+
+_TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL)
+
+
+def refuses(node: Node) -> str:
+    """Why the node is not claimed; "" if it is."""
+    data, out = node.inputs[0], node.outputs[0]
+    if data.type is TensorType.FLOAT32 and out.type is TensorType.INT32:
+        return "OpenVINO cuts floats that do not fit INT32 otherwise"
+    return ""
+
+
+def translate(graph: GraphBuilder, node: Node) -> None:
+    """The operator in OpenVINO."""
+    data, out = node.inputs[0], node.outputs[0]
+    value = graph.value(data)
+    if out.type is TensorType.BOOL:
+        graph.put(out, value if data.type is out.type else ov.not_equal(value, graph.constant(np.zeros((), data.dtype))))
+        return
+    graph.put(out, ov.convert(value, {TensorType.FLOAT32: "f32", TensorType.INT32: "i32"}[out.type]))
+
+
+TRANSLATOR = Translator(1, translate, refuses, types=_TYPES)

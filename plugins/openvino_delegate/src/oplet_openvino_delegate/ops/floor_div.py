@@ -1,0 +1,16 @@
+"""FLOOR_DIV: quotients, rounded down."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet_openvino_delegate.elementwise import broadcasting
+from oplet_openvino_delegate.graph import Value
+
+
+def make(x: Value, y: Value) -> Value:
+    """The operator's result."""
+    return ov.floor(ov.divide(x, y))
+
+
+TRANSLATOR = broadcasting(make, newest=2)

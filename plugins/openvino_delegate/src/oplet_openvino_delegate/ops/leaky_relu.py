@@ -1,0 +1,22 @@
+"""LEAKY_RELU: x, or alpha * x below 0."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import opset13 as ov
+
+from oplet import Node
+from oplet.schema.options import LeakyReluOptions
+from oplet_openvino_delegate.graph import GraphBuilder
+from oplet_openvino_delegate.translators import Translator
+
+
+def translate(graph: GraphBuilder, node: Node) -> None:
+    """The operator in OpenVINO."""
+    data = node.inputs[0]
+    planes = graph.in_planes([data])
+    alpha = graph.constant(np.array([node.options(LeakyReluOptions).alpha], np.float32))
+    graph.put_as(planes, node.outputs[0], ov.prelu(graph.planes(data) if planes else graph.value(data), alpha))
+
+
+TRANSLATOR = Translator(2, translate)

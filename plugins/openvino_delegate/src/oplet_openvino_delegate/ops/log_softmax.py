@@ -1,0 +1,23 @@
+"""LOG_SOFTMAX along the last dimension."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet import Node
+from oplet_openvino_delegate.graph import GraphBuilder
+from oplet_openvino_delegate.translators import Translator
+
+
+def refuses(node: Node) -> str:
+    """Why the node is not claimed; "" if it is."""
+    return "" if node.inputs[0].ndim else "there is no last dimension in a scalar"
+
+
+def translate(graph: GraphBuilder, node: Node) -> None:
+    """The operator in OpenVINO."""
+    data = node.inputs[0]
+    graph.put(node.outputs[0], ov.log_softmax(graph.value(data), data.ndim - 1))
+
+
+TRANSLATOR = Translator(1, translate, refuses)

@@ -1,0 +1,9 @@
+"""LOGISTIC: 1 / (1 + exp(-x))."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet_openvino_delegate.elementwise import unary
+
+TRANSLATOR = unary(ov.sigmoid, newest=1)

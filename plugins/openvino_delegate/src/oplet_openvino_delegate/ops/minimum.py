@@ -1,0 +1,9 @@
+"""MINIMUM: the smaller one."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet_openvino_delegate.elementwise import broadcasting
+
+TRANSLATOR = broadcasting(ov.minimum, newest=2)

@@ -1,0 +1,26 @@
+"""PRELU: x, or alpha * x below 0, alpha being broadcast."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import opset13 as ov
+
+from oplet import Node
+from oplet_openvino_delegate.elementwise import operands
+from oplet_openvino_delegate.graph import GraphBuilder
+from oplet_openvino_delegate.translators import Translator
+
+
+def translate(graph: GraphBuilder, node: Node) -> None:
+    """The operator in OpenVINO."""
+    data, alpha = node.inputs
+    out = node.outputs[0]
+    planes, (value, slope) = operands(graph, (data, alpha), out)
+    if alpha.size == alpha.shape[-1] == data.shape[-1] and planes:  # one for each channel: OpenVINO's own operator
+        graph.put_planes(out, ov.prelu(value, graph.reshaped(slope, (alpha.size,))))
+        return
+    zero = graph.constant(np.float32(0))
+    graph.put_as(planes, out, ov.add(ov.maximum(value, zero), ov.multiply(ov.minimum(value, zero), slope)))
+
+
+TRANSLATOR = Translator(1, translate, inputs=(2, 2))

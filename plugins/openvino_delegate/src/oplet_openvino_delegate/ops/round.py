@@ -1,0 +1,16 @@
+"""ROUND: to the nearest integer, halves to the even one."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet_openvino_delegate.elementwise import unary
+from oplet_openvino_delegate.graph import Value
+
+
+def make(value: Value) -> Value:
+    """The operator's result."""
+    return ov.round(value, "half_to_even")
+
+
+TRANSLATOR = unary(make, newest=1)

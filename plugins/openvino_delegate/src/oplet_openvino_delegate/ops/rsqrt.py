@@ -1,0 +1,17 @@
+"""RSQRT: 1 / sqrt(x)."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import opset13 as ov
+
+from oplet_openvino_delegate.elementwise import unary
+from oplet_openvino_delegate.graph import Value
+
+
+def make(value: Value) -> Value:
+    """The operator's result."""
+    return ov.divide(np.float32(1), ov.sqrt(value))
+
+
+TRANSLATOR = unary(make, newest=1)

@@ -1,0 +1,27 @@
+"""SPACE_TO_DEPTH: channels out of blocks."""
+
+from __future__ import annotations
+
+from openvino import opset13 as ov
+
+from oplet import Node
+from oplet.schema.options import SpaceToDepthOptions
+from oplet_openvino_delegate.graph import GraphBuilder
+from oplet_openvino_delegate.translators import Translator
+
+
+def refuses(node: Node) -> str:
+    """Why the node is not claimed; "" if it is."""
+    if node.inputs[0].ndim != 4:
+        return f"it wants four dimensions, not {node.inputs[0]}"
+    size = node.options(SpaceToDepthOptions).block_size
+    return "" if size >= 1 else f"its blocks are of size {size}"
+
+
+def translate(graph: GraphBuilder, node: Node) -> None:
+    """The operator in OpenVINO."""
+    made = ov.space_to_depth(graph.planes(node.inputs[0]), "blocks_first", node.options(SpaceToDepthOptions).block_size)
+    graph.put_planes(node.outputs[0], made)
+
+
+TRANSLATOR = Translator(1, translate, refuses)

@@ -1,0 +1,7 @@
+"""SPLIT_V: pieces along one dimension, of sizes that are given."""
+
+from __future__ import annotations
+
+from oplet_openvino_delegate.moving import splitting
+
+TRANSLATOR = splitting(data=0, axis=2, newest=2, inputs=3)

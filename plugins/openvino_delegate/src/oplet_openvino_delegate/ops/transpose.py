@@ -1,0 +1,29 @@
+"""TRANSPOSE: the dimensions in another order."""
+
+from __future__ import annotations
+
+from oplet import Node
+from oplet_openvino_delegate.graph import GraphBuilder
+from oplet_openvino_delegate.moving import axes_of, integers, refuses_rescaling
+from oplet_openvino_delegate.translators import MOVED, Translator
+
+
+def refuses(node: Node) -> str:
+    """Why the node is not claimed; "" if it is."""
+    data, order = node.inputs[0], integers(node.inputs[1])
+    if sorted(axes_of(order, data.ndim) or []) != list(range(data.ndim)):
+        return f"{order} is no order of the dimensions of {data}"
+    return refuses_rescaling(node)
+
+
+def translate(graph: GraphBuilder, node: Node) -> None:
+    """The operator in OpenVINO."""
+    data = node.inputs[0]
+    order = axes_of(integers(node.inputs[1]), data.ndim) or []
+    if order == [0, 3, 1, 2] and graph.in_planes([data]):
+        graph.put(node.outputs[0], graph.planes(data))  # it is so already
+        return
+    graph.put(node.outputs[0], graph.transposed(graph.value(data), order))
+
+
+TRANSLATOR = Translator(6, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,))

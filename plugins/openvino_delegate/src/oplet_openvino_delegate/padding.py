@@ -1,0 +1,28 @@
+"""What PAD, PADV2 and MIRROR_PAD have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import Node
+from oplet_openvino_delegate.graph import GraphBuilder, Value
+from oplet_openvino_delegate.moving import integers
+
+
+def refuses_edges(node: Node) -> str:
+    """Why the constant widths of the border are none."""
+    data, widths = node.inputs[:2]
+    if widths.shape != (data.ndim, 2) or min(integers(widths), default=0) < 0:
+        return f"{integers(widths)} are no widths of a border of {data}"
+    return ""
+
+
+def edges(graph: GraphBuilder, node: Node) -> tuple[bool, Value, Value, Value]:
+    """Whether the result has the channels in second place, what is padded, and how much before and behind."""
+    data, widths = node.inputs[:2]
+    planes = graph.in_planes([data])
+    begin, end = integers(widths)[::2], integers(widths)[1::2]
+    if planes:
+        begin, end = ([numbers[axis] for axis in (0, 3, 1, 2)] for numbers in (begin, end))
+    sides = (graph.constant(np.array(numbers, np.int64)) for numbers in (begin, end))
+    return planes, graph.planes(data) if planes else graph.value(data), *sides

@@ -1,0 +1,105 @@
+"""Which operators are translated, by which module, and what is asked of every node before OpenVINO sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from oplet import Node, Tensor, TensorType
+from oplet_openvino_delegate.graph import ELEMENT_TYPES, GraphBuilder
+
+__all__ = ["ANY", "FLOAT", "MOVED", "Translator", "refusal", "translator"]
+
+FLOAT = (TensorType.FLOAT32,)
+#: What operators that only move values take: what is quantized keeps its scale.
+MOVED = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL, TensorType.INT8, TensorType.UINT8)
+ANY = tuple(ELEMENT_TYPES)
+#: OpenVINO's CPU kernels are written for at most so many dimensions.
+_MAX_RANK = 6
+
+
+def _nothing(node: Node) -> str:
+    return ""
+
+
+class Translator(NamedTuple):
+    """How one operator is translated.
+
+    Attributes:
+        newest: the newest version whose features the translation knows.
+        translate: makes OpenVINO's nodes of it.
+        refuses: why this node of it is not claimed; "" if it is.
+        inputs: how many inputs it may have, at least and at most.
+        outputs: how many outputs, None for any number.
+        types: what its inputs and outputs may be, those at `constants` apart.
+        constants: positions of inputs that say what is to be done, axes or shapes, and must be constant.
+        optional: positions of inputs that may be left out.
+    """
+
+    newest: int
+    translate: Callable[[GraphBuilder, Node], None]
+    refuses: Callable[[Node], str] = _nothing
+    inputs: tuple[int, int] = (1, 1)
+    outputs: int | None = 1
+    types: Collection[TensorType] = FLOAT
+    constants: tuple[int, ...] = ()
+    optional: tuple[int, ...] = ()
+
+
+@cache
+def translator(op_name: str) -> Translator | None:
+    """The translator of a built-in operator, None if there is none."""
+    name = f"{__package__}.ops.{op_name.lower()}"
+    if not op_name.isidentifier() or find_spec(name) is None:
+        return None
+    found: Translator = import_module(name).TRANSLATOR
+    return found
+
+
+def refusal(node: Node) -> str:
+    """Why a node is not claimed; "" if it can be tried."""
+    if node.outputs and all(tensor.is_constant for tensor in node.outputs):
+        return "its result is constant, nothing needs to run"
+    found = translator(node.op_name) if node.custom_options == b"" else None
+    if found is None:
+        return f"{node.op_name} is none of the operators that are translated"
+    if node.version > found.newest:
+        return f"{node.op_name} is of version {node.version}, it knows up to {found.newest}"
+    if not found.inputs[0] <= len(node.inputs) <= found.inputs[1]:
+        return f"it has {len(node.inputs)} inputs, not {found.inputs[0]} to {found.inputs[1]}"
+    if not node.outputs or found.outputs not in (None, len(node.outputs)):
+        return f"it has {len(node.outputs)} outputs, not {found.outputs}"
+    for position, tensor in enumerate(node.inputs):
+        if tensor is None:
+            if position not in found.optional:
+                return f"its input {position} is left out"
+            continue
+        if position in found.constants and not tensor.is_constant:
+            return f"its input {position}, {tensor}, is not constant"
+        reason = _unfit(tensor, None if position in found.constants else found.types)
+        if reason:
+            return reason
+    for tensor in node.outputs:
+        reason = _unfit(tensor, found.types)
+        if reason:
+            return reason
+    return found.refuses(node)
+
+
+def _unfit(tensor: Tensor, types: Collection[TensorType] | None) -> str:
+    if tensor.is_variable:
+        return f"{tensor} is a variable, which stays with the runtime"
+    if types is None:
+        return ""
+    if tensor.type not in types:
+        return f"it works on {', '.join(sorted(t.name for t in types))}, not on {tensor}"
+    if tensor.is_dynamic:
+        return f"the shape of {tensor} is known only while running"
+    if not tensor.size:
+        return f"{tensor} has no elements"
+    if tensor.ndim > _MAX_RANK:
+        return f"{tensor} has more than {_MAX_RANK} dimensions"
+    return ""
