@@ -238,13 +238,14 @@ def measure(
             enter(candidate)
         running = contest.running()
         kernels = running[0].candidate if running else sets[0]
+        plain = running[0].seconds if running else None
         singles = [enter(replace(kernels, delegates=(name,))) for name in delegate_names(manager)]
-        able = [trial for trial in singles if not trial.why]
-        for trial in sorted(able, key=lambda trial: trial.seconds or 0.0):
-            if sum(trial.claimed) < trial.nodes:
-                for other in able:
-                    if other is not trial:
-                        enter(replace(kernels, delegates=trial.candidate.delegates + other.candidate.delegates))
+        # A delegate that is slower than the kernels would not help another one.
+        able = [t for t in singles if not t.why and t.seconds is not None and (plain is None or t.seconds < plain)]
+        for first in (trial for trial in able if sum(trial.claimed) < trial.nodes):
+            for second in able:
+                if second is not first:
+                    enter(replace(kernels, delegates=first.candidate.delegates + second.candidate.delegates))
         contest.decide()
     finally:
         contest.close()
