@@ -285,6 +285,18 @@ class Context:
         """
         raise NotImplementedError
 
+    def offer_memory(self, tensor: Tensor, array: Array) -> None:
+        """Offer, in `prepare`, memory for an input or output of the node to live in, so that nothing need be copied there.
+
+        For kernels that hand their work to an engine with memory of its own. Others write into an input's and read an
+        output's, so they must find there, until the next run, what was written. The offer is good for this prepare; the
+        first one for a tensor counts, and it is left if the tensor cannot move (a constant, a state, one that was
+        prepared before). In `bind`, `tensor.data is array` says whether it was taken.
+
+        Args:
+            array: of the tensor's shape and dtype, writeable; it must stay good as long as somebody holds it.
+        """
+
     @property
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, temporaries included."""

@@ -39,6 +39,7 @@ class KernelContext(Context):
         self._tensors = tensors
         self._preparing = False
         self._seen: dict[int, Shape] = {}  # shapes found good while the kernel prepares, kept so that identities stay theirs
+        self._offered: dict[Tensor, Array] = {}  # by kernels that are being prepared
         self._were_dynamic: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
 
     @property
@@ -138,6 +139,11 @@ class KernelContext(Context):
                 tensor = kept
         node.temporaries.append(tensor)
         return tensor
+
+    def offer_memory(self, tensor: Tensor, array: Array) -> None:
+        fits = (array.shape, array.dtype) == (tensor.shape, tensor.dtype) and array.flags.writeable and array.flags.c_contiguous
+        ensure(fits, f"the memory that is offered, an array of {array.dtype} {list(array.shape)}, does not fit {tensor}.")
+        self._offered.setdefault(tensor, array)
 
     def new_array(self, tensor: Tensor) -> Array:
         """Memory of its own for a tensor.

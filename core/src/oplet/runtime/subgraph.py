@@ -381,6 +381,7 @@ class Subgraph(KernelContext):
         lives: dict[Tensor, int] = {}  # the last position of what nodes write
         in_place: dict[Tensor, Tensor] = {}
         dynamic: list[Tensor] = []
+        self._offered.clear()
         if start == 0:
             end = len(self.execution_plan)
             for index in self.inputs:
@@ -503,12 +504,22 @@ class Subgraph(KernelContext):
         ):
             tensor.provide(self.new_array(tensor))
 
-    def _place(self, segment: Segment, requests: list[Request], in_place: dict[Tensor, Tensor]) -> None:
+    def _place(self, segment: Segment, wanted: list[Request], in_place: dict[Tensor, Tensor]) -> None:
         """Plan the arena and give the tensors their memory.
 
         Args:
-            in_place: tensors that lie where another one lies, which was asked for before.
+            in_place: tensors that lie where another one lies, which was asked for before; where that one got memory
+                of a kernel's, they get their own.
         """
+        requests = []
+        for request in wanted:
+            tensor, array = request[0], self._offered.get(request[0])
+            if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):  # given another shape since
+                requests.append(request)
+            else:
+                self.session.memory.give_back(tensor)
+                tensor.provide(array)
+        self._offered.clear()
         if not requests:
             return
         largest = max(requests, key=lambda request: request[1].nbytes)[0]
@@ -518,7 +529,7 @@ class Subgraph(KernelContext):
         numbers: dict[Tensor, int] = {}
         lifetimes: list[memory.Lifetime] = []
         for tensor, life in requests:
-            if tensor in in_place:
+            if tensor in in_place and in_place[tensor] in numbers:
                 number = numbers[tensor] = numbers[in_place[tensor]]
                 lifetimes[number] = lifetimes[number]._replace(last=life.last)
             else:

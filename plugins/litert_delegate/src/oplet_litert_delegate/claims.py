@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from oplet import BuiltinOperator, Node, Tensor, TensorType
 from oplet_litert_delegate.served import CUSTOM_OPS, serves
 
@@ -51,10 +53,13 @@ def unpacks_constant(node: Node) -> bool:
     )
 
 
-def refuses(node: Node) -> str:
+def refuses(node: Node, own: Collection[Tensor]) -> str:
     """Why LiteRT does not get the node; "" if it may.
 
     The node was prepared by its own kernel before, which checked it.
+
+    Args:
+        own: the variables that one node alone uses.
     """
     if node.registration is None:
         return "no kernel is there to check it before LiteRT sees it"
@@ -66,8 +71,10 @@ def refuses(node: Node) -> str:
     elif not serves(node.op, node.version):
         return f"this LiteRT has no {node.op_name} of version {node.version}"
     for tensor in (*node.inputs, *node.outputs, *node.intermediates):
-        if tensor is not None and (why := _refuses(tensor)):
+        if tensor is not None and (why := _refuses(tensor, own)):
             return why
+    if any(tensor.is_variable for tensor in node.outputs):
+        return _STATE
     if not node.outputs:
         return "nothing comes out of it"
     if all(tensor.is_constant for tensor in node.outputs) and not unpacks_constant(node):
@@ -75,9 +82,9 @@ def refuses(node: Node) -> str:
     return ""
 
 
-def _refuses(tensor: Tensor) -> str:
-    if tensor.is_variable:
-        return f"{tensor} is a state, which oplet keeps"
+def _refuses(tensor: Tensor, own: Collection[Tensor]) -> str:
+    if tensor.is_variable and tensor not in own:
+        return f"{tensor} is a state that others use too"
     if tensor.is_dynamic:
         return f"the shape of {tensor} is known only while running"
     if tensor.type in _PLAIN or (tensor.type in _PACKED and tensor.is_constant):

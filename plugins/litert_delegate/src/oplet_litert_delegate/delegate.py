@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from oplet import BuiltinOperator, Context, Delegate, DelegateContext, DelegateFlags, DelegateParams, Node, Registration, Tensor
 from oplet.errors import ModelError
 from oplet_litert_delegate.claims import refuses, unpacks_constant
-from oplet_litert_delegate.engine import Engine, RefusedError, check_part
+from oplet_litert_delegate.engine import Engine, RefusedError
 from oplet_litert_delegate.kernel import LiteRTKernel
-from oplet_litert_delegate.part import write_part
+from oplet_litert_delegate.part import Source, write_part
 from oplet_litert_delegate.settings import Settings
 
 __all__ = ["LiteRTDelegate"]
@@ -39,7 +41,8 @@ class LiteRTDelegate(Delegate):
             context.report_unsupported(index, reason)
 
         def init(context: Context, params: DelegateParams) -> LiteRTKernel:
-            return LiteRTKernel(claim.engines.pop(tuple(node.index for node in params.nodes)))
+            nodes = tuple(node.index for node in params.nodes)
+            return LiteRTKernel(claim.engines.pop(nodes), partial(claim.make_engine, params.nodes, params.output_tensors))
 
         registration = Registration(
             builtin_code=BuiltinOperator.DELEGATE,
@@ -67,17 +70,20 @@ class _Claim:
         self.engines: dict[Nodes, Engine] = {}
         self._context = context
         self._settings = settings
-        self._unpacking: dict[Tensor, Node] = {}
-        for index in context.execution_plan:
-            node = context.node(index)
+        self._num_threads = settings.num_threads or context.num_threads
+        plan = [context.node(index) for index in context.execution_plan]
+        own = _own_variables(context, plan)
+        unpacking: dict[Tensor, Node] = {}
+        for node in plan:
             if node.delegate is not None:
                 continue
-            if why := refuses(node):
-                self.refused[index] = why
+            if why := refuses(node, own):
+                self.refused[node.index] = why
                 continue
-            self.nodes.add(index)
+            self.nodes.add(node.index)
             if unpacks_constant(node):
-                self._unpacking[node.outputs[0]] = node
+                unpacking[node.outputs[0]] = node
+        self._source = Source(context.model, context.subgraph_index, context.tensors, unpacking)
 
     def settle(self) -> None:
         """Give nodes back until LiteRT takes every partition of the rest."""
@@ -98,6 +104,15 @@ class _Claim:
             wanted = {nodes for nodes, _ in partitions}
             self.engines = {nodes: engine for nodes, engine in self.engines.items() if nodes in wanted}
 
+    def make_engine(self, nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Engine:
+        """What runs nodes, for the shapes of now.
+
+        Raises:
+            ModelError: they cannot be written as a model.
+            RefusedError: LiteRT does not take it.
+        """
+        return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack)
+
     def _partitions(self) -> list[Any]:
         return [subset for subset in self._context.preview_delegate_partitioning(self.nodes) if subset.claimed]
 
@@ -107,8 +122,8 @@ class _Claim:
         return dict.fromkeys(crossing, "it unpacks a constant, which others need too")
 
     def _unpacks_for(self, index: int, outputs: Sequence[int]) -> bool:
-        tensor = self._context.node(index).outputs[0]
-        return self._unpacking.get(tensor) is self._context.node(index) and tensor.index in outputs
+        node = self._context.node(index)
+        return self._source.unpacking.get(node.outputs[0]) is node and node.outputs[0].index in outputs
 
     def _opened(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
         """Have LiteRT take the partition; what it refuses, with the reasons."""
@@ -116,16 +131,11 @@ class _Claim:
             return {}
         if not outputs:
             return dict.fromkeys(nodes, "nobody reads what comes out of its partition")
-        context, settings = self._context, self._settings
+        context = self._context
         try:
-            part = write_part(
-                context,
-                [context.node(index) for index in nodes],
-                [context.tensors[index] for index in outputs],
-                self._unpacking,
+            self.engines[nodes] = self.make_engine(
+                [context.node(index) for index in nodes], [context.tensors[index] for index in outputs]
             )
-            check_part(part)
-            self.engines[nodes] = Engine(part, settings.num_threads or context.num_threads, xnnpack=settings.xnnpack)
         except ModelError as error:
             return dict.fromkeys(nodes, f"its partition cannot be written as a model: {error}")
         except RefusedError as error:
@@ -145,3 +155,10 @@ class _Claim:
             if nodes not in kept
             for index in nodes
         }
+
+
+def _own_variables(context: DelegateContext, plan: Sequence[Node]) -> set[Tensor]:
+    """The variables that one node reads and writes, and nobody else."""
+    users = Counter(tensor for node in plan for tensor in {*node.inputs, *node.outputs} if tensor is not None)
+    seen = {context.tensors[index] for index in (*context.inputs, *context.outputs)}
+    return {tensor for tensor, count in users.items() if tensor.is_variable and count == 1 and tensor not in seen}

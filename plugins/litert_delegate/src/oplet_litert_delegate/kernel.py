@@ -1,48 +1,95 @@
-"""The kernel of a partition: copies to and from LiteRT's memory, and LiteRT's invoke between them."""
+"""The kernel of a partition: LiteRT's invoke, and what must be copied before and after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oplet import Context, DelegateKernel, Node, ensure
-from oplet_litert_delegate.engine import Engine
+from oplet.errors import ModelError
+from oplet_litert_delegate.engine import Engine, Port, RefusedError
 
 __all__ = ["LiteRTKernel"]
 
+Step = Callable[[], None]
+
 
 class LiteRTKernel(DelegateKernel):
-    """Runs one partition in LiteRT."""
+    """Runs one partition in LiteRT.
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine: Engine | None = engine
+    Tensors that cross the border live in LiteRT's memory where the runtime takes the offer; the others are copied.
+    """
+
+    def __init__(self, engine: Engine, make_engine: Callable[[], Engine]) -> None:
+        """
+        Args:
+            engine: for the shapes of now.
+            make_engine: makes another, for the shapes of then.
+        """
+        self._engine: Engine | None = engine
+        self._make_engine = make_engine
 
     def prepare(self, context: Context, node: Node) -> None:
-        engine = self._engine
-        engine.resize([tensor.shape for tensor in engine.part.inputs])
-        for tensor, shape in zip(engine.part.outputs, engine.output_shapes):
-            context.resize_tensor(tensor, shape)
+        if self._engine is None or not self._engine.part.fits:
+            self._engine = None  # two of them need not be in memory at once
+            try:
+                self._engine = self._make_engine()
+            except (RefusedError, ModelError) as error:
+                ensure(False, f"with these shapes, {error}.")
+        engine = self._current
+        for port in engine.outputs:
+            context.resize_tensor(port.tensor, () if port.view is None else port.view.shape)
+        offered: list[NDArray[Any]] = []
+        for port in (*engine.inputs, *engine.outputs):
+            # What a node passes on unchanged may have its input's memory in LiteRT.
+            if port.view is not None and not any(np.may_share_memory(port.view, other) for other in offered):
+                offered.append(port.view)
+                context.offer_memory(port.tensor, port.view)
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
-        engine = self._engine
-        before = [(view, tensor.data) for view, tensor in zip(engine.inputs(), engine.part.inputs)]
-        after = [(tensor.data, view) for view, tensor in zip(engine.outputs(), engine.part.outputs)]
-        copy, invoke = np.copyto, engine.run
+        engine = self._current
+        before = [step for port in (*engine.inputs, *engine.variables) for step in _inward(engine, port)]
+        after = [step for port in (*engine.outputs, *engine.variables) for step in _outward(engine, port)]
+        invoke = engine.run
+        if not before and not after:
+            return invoke
 
         def run() -> None:
-            for there, here in before:
-                copy(there, here)
+            for step in before:
+                step()
             invoke()
-            for here, there in after:
-                copy(here, there)
+            for step in after:
+                step()
 
         return run
 
     def free(self, context: Context) -> None:
-        self.engine = None
+        self._engine = None
 
     @property
-    def _engine(self) -> Engine:
-        ensure(self.engine is not None, "its kernel was freed")
-        return self.engine  # type: ignore[return-value]
+    def _current(self) -> Engine:
+        if self._engine is None:
+            raise RuntimeError("the kernel was freed")
+        return self._engine
+
+
+def _inward(engine: Engine, port: Port) -> Iterator[Step]:
+    """What brings the tensor's value to LiteRT; nothing if it is there."""
+    data = port.tensor.data
+    if port.view is None:
+        yield partial(engine.set, port.index, data)
+    elif data is not port.view and data.size:
+        yield partial(np.copyto, port.view, data)
+
+
+def _outward(engine: Engine, port: Port) -> Iterator[Step]:
+    """What brings LiteRT's value to the tensor."""
+    data, get = port.tensor.data, engine.get
+    if port.view is None:
+        yield lambda: np.copyto(data, get(port.index))
+    elif data is not port.view and data.size:
+        yield partial(np.copyto, data, port.view)

@@ -6,12 +6,29 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from oplet import BuiltinOperator, DelegateContext, ModelBuilder, Node, Tensor
+from oplet import BuiltinOperator, Model, ModelBuilder, Node, Tensor, TensorType
 from oplet.schema import tables
 
-__all__ = ["Part", "write_part"]
+__all__ = ["Part", "Source", "write_part"]
+
+
+class Source(NamedTuple):
+    """Where nodes and tensors are from.
+
+    Attributes:
+        model: the file.
+        subgraph: whose they are.
+        tensors: all tensors of it.
+        unpacking: by its output, each node that does nothing but unpack a constant.
+    """
+
+    model: Model
+    subgraph: int
+    tensors: Sequence[Tensor]
+    unpacking: Mapping[Tensor, Node]
 
 
 class Part(NamedTuple):
@@ -22,56 +39,74 @@ class Part(NamedTuple):
         nodes: the partition's nodes at the places that they have in it; None for one that only unpacks a constant.
         inputs: the tensors that it is fed with, in the order of the model's inputs.
         outputs: the tensors that are read from it, in the order of the model's outputs.
-        computed: the tensors that are constants in it, and only follow from shapes in the graph, with their values.
+        variables: by their number in the model, the tensors that keep their values from one run to the next.
+        fixed: what the model was written for: the shapes and types of the inputs, and the values of tensors that are
+            constants in it, but in the graph follow from shapes.
     """
 
     content: bytes
     nodes: list[Node | None]
     inputs: list[Tensor]
     outputs: list[Tensor]
-    computed: list[tuple[Tensor, NDArray[Any]]]
+    variables: dict[int, Tensor]
+    fixed: list[tuple[Tensor, tuple[int, ...], TensorType, NDArray[Any] | None]]
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is still what would be written."""
+        return all(
+            (tensor.shape, tensor.type) == (shape, type)
+            and (value is None or tensor.data is value or np.array_equal(tensor.data, value))
+            for tensor, shape, type, value in self.fixed
+        )
 
 
-def write_part(
-    context: DelegateContext, nodes: Sequence[Node], outputs: Sequence[Tensor], unpacking: Mapping[Tensor, Node]
-) -> Part:
+def write_part(source: Source, nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Part:
     """Write nodes as a model, with the shapes that their tensors have now.
 
     Args:
-        context: of the subgraph whose nodes they are.
-        nodes: in the order in which they run.
+        nodes: in the order in which they run. Those that unpack a constant for them are written along.
         outputs: what others read from them.
-        unpacking: by its output, each node that unpacks a constant; those that the nodes need are written along.
 
     Raises:
         ModelError: something in the tables cannot be written.
     """
-    writer = _Writer(context)
+    writer = _Writer(source)
     made = {tensor for node in nodes for tensor in node.outputs}
     written: list[Node | None] = []
     for node in nodes:
         for tensor in node.inputs:
-            if tensor in unpacking and tensor not in made and tensor not in writer.places:
-                writer.add_node(unpacking[tensor])
+            if tensor in source.unpacking and tensor not in made and tensor not in writer.places:
+                writer.add_node(source.unpacking[tensor])
                 written.append(None)
         writer.add_node(node)
         written.append(node)
     writer.graph.set_inputs(*(writer.places[tensor] for tensor in writer.fed))
     writer.graph.set_outputs(*(writer.places[tensor] for tensor in outputs))
-    return Part(writer.builder.to_bytes(), written, writer.fed, list(outputs), writer.computed)
+    fixed = [(tensor, tensor.shape, tensor.type, None) for tensor in writer.fed]
+    fixed += [(tensor, tensor.shape, tensor.type, tensor.data) for tensor in writer.computed]
+    return Part(writer.builder.to_bytes(), written, writer.fed, list(outputs), writer.variables, fixed)
 
 
 class _Writer:
-    """Adds tensors and nodes; constants stay views of the file until all is put together."""
+    """Adds tensors and nodes; constants stay views of the file until all is put together.
 
-    def __init__(self, context: DelegateContext) -> None:
+    Attributes:
+        places: each tensor's number in the model that is written.
+        fed: those that are its inputs.
+        computed: those that are constants in it, and have none in the file.
+        variables: those that keep their values, by their number.
+    """
+
+    def __init__(self, source: Source) -> None:
         self.builder = ModelBuilder("a part of a model", minimum_runtime=False)
         self.graph = self.builder.add_subgraph()
         self.places: dict[Tensor, int] = {}
         self.fed: list[Tensor] = []
-        self.computed: list[tuple[Tensor, NDArray[Any]]] = []
-        self._model, self._tensors = context.model, context.tensors
-        self._tables = (self._model.root.subgraphs or [])[context.subgraph_index].tensors or []
+        self.computed: list[Tensor] = []
+        self.variables: dict[int, Tensor] = {}
+        self._source = source
+        self._tables = (source.model.root.subgraphs or [])[source.subgraph].tensors or []
         self._buffers: dict[tuple[int, int], int] = {}
 
     def add_node(self, node: Node) -> None:
@@ -90,16 +125,20 @@ class _Writer:
         )
 
     def add_read(self, tensor: Tensor) -> int:
-        """Add a tensor that a node reads, unless it is there: a constant, or else one that is fed."""
+        """Add a tensor that a node reads, unless it is there: a constant, a variable, or else one that is fed."""
         if tensor in self.places:
             return self.places[tensor]
+        if tensor.is_variable:
+            place = self._add(tensor, is_variable=True)
+            self.variables[place] = tensor
+            return place
         if not tensor.is_constant:
             self.fed.append(tensor)
             return self._add(tensor)
         table = self._tables[tensor.index]
-        content = self._model.tensor_bytes(table)
+        content = self._source.model.tensor_bytes(table)
         if content is None:
-            self.computed.append((tensor, tensor.data))
+            self.computed.append(tensor)
             return self._add(tensor, data=tensor.data)
         key = table.buffer, table.external_buffer
         if key not in self._buffers:
@@ -122,6 +161,6 @@ class _Writer:
         quantization, details = copy.copy(given), copy.copy(given.details)
         for role in ("scales", "zero_points"):
             if (index := getattr(details, role)) >= 0:
-                setattr(details, role, self.add_read(self._tensors[index]))
+                setattr(details, role, self.add_read(self._source.tensors[index]))
         quantization.details = details
         return quantization
