@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks import common  # first: it has BLAS use one thread
 from benchmarks.dispatch import dispatch
+from benchmarks.engines import engines
 from benchmarks.latency import latency
 from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
@@ -26,8 +27,8 @@ from benchmarks.scaling import batches, threads
 _HERE = Path(__file__).resolve().parent
 #: Measurements that are programs of their own.
 _PROGRAMS = ("opening", "building", "starting")
-_SECTIONS = ("latency", "start", "loading", "arena", "dispatch", "batch", "threads", *_PROGRAMS)
-_PACKAGES = ("oplet", "oplet-numba-ops", "numpy", "numba", "ai-edge-litert", "tflite-micro", "onnx")
+_SECTIONS = ("latency", "start", "loading", "arena", "dispatch", "batch", "threads", "engines", *_PROGRAMS)
+_PACKAGES = ("oplet", "oplet-numba-ops", "numpy", "numba", "openvino", "ai-edge-litert", "tflite-micro", "onnx")
 
 
 def main() -> None:
@@ -52,6 +53,7 @@ def main() -> None:
         "dispatch": lambda: dispatch(rounds=rounds * 5),
         "batch": lambda: batches((1, 2, 4, 8, 16), rounds),
         "threads": lambda: threads(found, arguments.threads, rounds, tell),
+        "engines": lambda: engines(found, arguments.threads, rounds, tell),
     }
     report, data = [f"# Measurements\n\n{_machine()}\n"], {}
     for name in arguments.only:

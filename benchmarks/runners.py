@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.common import random_value
 
-__all__ = ["OPLET", "RUNNERS", "SLOW", "installed", "make", "prepared"]
+__all__ = ["OPLET", "RUNNERS", "SLOW", "installed", "is_installed", "make", "prepared"]
 
 #: Kinds of runners, and the distributions that they need.
 RUNNERS = {
@@ -33,8 +33,13 @@ _MICRO_ARENA = 256 << 20
 
 def installed(kind: str) -> bool:
     """Whether the package is there that the runner needs."""
+    return is_installed(RUNNERS[kind])
+
+
+def is_installed(package: str) -> bool:
+    """Whether a distribution is there."""
     try:
-        version(RUNNERS[kind])
+        version(package)
     except PackageNotFoundError:
         return False
     return True
