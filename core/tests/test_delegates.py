@@ -13,6 +13,7 @@ from oplet import (
     BuiltinOperator,
     Context,
     Delegate,
+    DelegateFlags,
     DelegateKernel,
     DelegateParams,
     DelegateRegistry,
@@ -164,6 +165,25 @@ def test_a_resized_input_prepares_the_delegate_s_kernel_again() -> None:
     interpreter.set_tensor(0, np.zeros(5, F32))
     interpreter.invoke()
     assert interpreter.get_tensor(6).tolist() == [6] * 5
+
+
+class SmallOnly(Claims):
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+    reconsiders = True
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
+        return super().is_node_supported(context, node) if node.inputs[0].size < 4 else "it is too large"
+
+
+def test_a_delegate_that_reconsiders_is_asked_again_for_other_shapes() -> None:
+    interpreter = make(SmallOnly({1, 2}))
+    for size, partitions in ((3, [[1, 2]]), (5, []), (2, [[1, 2]])):
+        interpreter.resize_tensor_input(0, [size])
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, np.zeros(size, F32))
+        interpreter.invoke()
+        assert interpreter.get_tensor(6).tolist() == [6] * size
+        assert interpreter.delegation_reports()[0].partitions == partitions
 
 
 class Fails(Claims):

@@ -142,7 +142,7 @@ class Subgraph(KernelContext):
         if tensor.is_constant:
             raise StateError(f"Attempting to resize a fixed-size tensor. {tensor} is a constant.")
         if wanted != tensor.shape or (type is not None and type is not tensor.type):
-            if self.immutable and self.delegation is not None:
+            if self.delegation is not None and (self.immutable or self.delegation.reconsidered):
                 self.delegation.undo()
             if type is not None:
                 self.set_type(tensor, type)
