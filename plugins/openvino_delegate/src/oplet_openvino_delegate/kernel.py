@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel, ensure
 from oplet_openvino_delegate.graph import Untranslatable
@@ -27,8 +28,7 @@ class PartitionKernel(DelegateKernel):
 
     def prepare(self, context: Context, node: Node) -> None:
         nodes, outputs = self.params.nodes, self.params.output_tensors
-        self.empty = not any(tensor.size for tensor in outputs)
-        if not self.empty and (self.partition is None or self.partition.key != key_of(nodes)):
+        if self.partition is None or self.partition.key != key_of(nodes):
             self.partition = None  # before the next one is made: two take the memory of two
             try:
                 self.partition = compile_partition(nodes, self.params.input_tensors, outputs, self.compile)
@@ -40,10 +40,9 @@ class PartitionKernel(DelegateKernel):
             context.resize_tensor(tensor, tensor.shape)
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
-        if self.empty or self.partition is None:
-            return _nothing
-        request = self.partition.compiled.create_infer_request()
-        for position, tensor in enumerate(self.partition.inputs):
+        partition = cast(Partition, self.partition)
+        request = partition.compiled.create_infer_request()
+        for position, tensor in enumerate(partition.inputs):
             request.set_input_tensor(position, array_tensor(tensor.data))
         for position, tensor in enumerate(self.params.output_tensors):
             request.set_output_tensor(position, array_tensor(tensor.data))
@@ -59,7 +58,3 @@ class PartitionKernel(DelegateKernel):
 def _run(start: Callable[[], None], wait: Callable[[], None]) -> None:
     start()
     wait()
-
-
-def _nothing() -> None:
-    """Run a partition of whose outputs none has an element."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
 from oplet import Node, Tensor, TensorType
-from oplet_openvino_delegate.graph import ELEMENT_TYPES, GraphBuilder
+from oplet_openvino_delegate.graph import GraphBuilder
 
-__all__ = ["ANY", "FLOAT", "MOVED", "Translator", "refusal", "translator"]
+__all__ = ["FLOAT", "MOVED", "Translator", "before_rounding", "refusal", "translator"]
 
 FLOAT = (TensorType.FLOAT32,)
 #: What operators that only move values take: what is quantized keeps its scale.
 MOVED = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL, TensorType.INT8, TensorType.UINT8)
-ANY = tuple(ELEMENT_TYPES)
 #: OpenVINO's CPU kernels are written for at most so many dimensions.
 _MAX_RANK = 6
+_NARROW = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.UINT4, TensorType.INT2)
 
 
 def _nothing(node: Node) -> str:
@@ -37,6 +37,7 @@ class Translator(NamedTuple):
         types: what its inputs and outputs may be, those at `constants` apart.
         constants: positions of inputs that say what is to be done, axes or shapes, and must be constant.
         optional: positions of inputs that may be left out.
+        needs: positions of other inputs that must be constant, of the types of data.
     """
 
     newest: int
@@ -47,6 +48,7 @@ class Translator(NamedTuple):
     types: Collection[TensorType] = FLOAT
     constants: tuple[int, ...] = ()
     optional: tuple[int, ...] = ()
+    needs: tuple[int, ...] = ()
 
 
 @cache
@@ -77,7 +79,7 @@ def refusal(node: Node) -> str:
             if position not in found.optional:
                 return f"its input {position} is left out"
             continue
-        if position in found.constants and not tensor.is_constant:
+        if position in (*found.constants, *found.needs) and not tensor.is_constant:
             return f"its input {position}, {tensor}, is not constant"
         reason = _unfit(tensor, None if position in found.constants else found.types)
         if reason:
@@ -103,3 +105,18 @@ def _unfit(tensor: Tensor, types: Collection[TensorType] | None) -> str:
     if tensor.ndim > _MAX_RANK:
         return f"{tensor} has more than {_MAX_RANK} dimensions"
     return ""
+
+
+def before_rounding(nodes: Sequence[Node]) -> set[Tensor]:
+    """The tensors on which the input of a hybrid layer depends: one of float activations and integer weights.
+
+    Such a layer rounds its input to 8 bits, by scales that it takes from the input itself. Numbers that differ in the last
+    digit may come out a step apart, and the next such layer sees the difference grow.
+    """
+    found: set[Tensor] = set()
+    for node in reversed(nodes):
+        given = [tensor for tensor in node.inputs if tensor is not None]
+        hybrid = any(t.type in FLOAT for t in given) and any(t.type in _NARROW and t.quantization is not None for t in given)
+        if hybrid or found.intersection(node.outputs):
+            found.update(tensor for tensor in given if not tensor.is_constant)
+    return found

@@ -1,9 +1,22 @@
-"""POW: powers."""
+"""POW with whole constant exponents: powers of negative values are no NaN then, which activations treat otherwise."""
 
 from __future__ import annotations
 
+import numpy as np
 from openvino import opset13 as ov
 
+from oplet import Node
 from oplet_openvino_delegate.elementwise import broadcasting
+from oplet_openvino_delegate.translators import Translator
 
-TRANSLATOR = broadcasting(ov.power, newest=1)
+_BROADCAST = broadcasting(ov.power, newest=1)
+
+
+def refuses(node: Node) -> str:
+    """Why the node is not claimed; "" if it is."""
+    exponents = node.inputs[1]
+    whole = bool((exponents.data == np.rint(exponents.data)).all())
+    return _BROADCAST.refuses(node) if whole else f"the exponents {exponents} are not whole: there may be NaN"
+
+
+TRANSLATOR: Translator = _BROADCAST._replace(refuses=refuses, needs=(1,))
