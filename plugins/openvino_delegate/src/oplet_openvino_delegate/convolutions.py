@@ -32,3 +32,39 @@ def ordered(graph: GraphBuilder, weights: Tensor, order: Sequence[int]) -> Value
     if weights.is_constant:
         return graph.constant(weights.data.transpose(order), np.float32)
     return graph.transposed(graph.value(weights), order)
+
+
+def refuses_transposed(weights: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]) -> str:
+    """Why a transposed convolution cannot cut off so much of its whole result."""
+    fits = all(
+        0 <= before < taps and -stride < behind < taps
+        for before, behind, taps, stride in zip(begin, end, weights.shape[1:3], strides)
+    )
+    return "" if fits else f"of what {weights} makes, {list(begin)} would be cut off before and {list(end)} behind"
+
+
+def transposed_convolution(
+    graph: GraphBuilder,
+    tensors: tuple[Tensor, Tensor, Tensor | None],
+    strides: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+) -> Value:
+    """The convolution that leads from the output back to the input, with its bias.
+
+    Args:
+        tensors: image, filter and bias.
+        begin: rows and columns of the whole result that are cut off before.
+        end: the same behind; below 0 where some are missing.
+    """
+    data, weights, bias = tensors
+    made = ov.convolution_backprop_data(
+        graph.planes(data),
+        ordered(graph, weights, (3, 0, 1, 2)),
+        list(strides),
+        pads_begin=list(begin),
+        pads_end=[max(side, 0) for side in end],
+        dilations=[1, 1],
+        output_padding=[max(-side, 0) for side in end],
+    )
+    return with_bias(graph, made, bias)

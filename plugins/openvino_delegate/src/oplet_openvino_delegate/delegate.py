@@ -18,11 +18,10 @@ from oplet_openvino_delegate import compiling
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.kernel import PartitionKernel
 from oplet_openvino_delegate.partition import Partition, compile_partition
-from oplet_openvino_delegate.translators import before_rounding, refusal
+from oplet_openvino_delegate.translators import refusal
 
 _NUMBERS = ("num_threads", "min_nodes", "max_partitions")
 _OPTIONS = ("device", "cache_dir", *_NUMBERS)
-_ROUNDED = "a layer that rounds its input to 8 bits while it runs comes after it: a last digit would become a step"
 _DEVICES = ("CPU", "GPU", "NPU", "AUTO")
 
 
@@ -102,7 +101,6 @@ class OpenVinoDelegate(Delegate):
 def _refusals(context: DelegateContext) -> dict[int, str]:
     """Why nodes are not claimed, before anything is compiled."""
     refused: dict[int, str] = {}
-    rounded = before_rounding([context.node(index) for index in context.execution_plan])
     for index in context.execution_plan:
         node = context.node(index)
         if node.op is BuiltinOperator.DELEGATE:
@@ -110,7 +108,7 @@ def _refusals(context: DelegateContext) -> dict[int, str]:
         elif node.registration is None:
             reason = "no package serves it, so that nobody knows its shapes"
         else:
-            reason = refusal(node) or (rounded & set(node.outputs) and _ROUNDED) or ""
+            reason = refusal(node)
         if reason:
             refused[index] = reason
     return refused

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from oplet import Node, Tensor, TensorType
+from oplet import BuiltinOperator, Node, Tensor, TensorType
 from oplet_openvino_delegate.graph import GraphBuilder
 
-__all__ = ["FLOAT", "MOVED", "Translator", "before_rounding", "refusal", "translator"]
+__all__ = ["FLOAT", "MOVED", "Translator", "refusal", "translator"]
 
 FLOAT = (TensorType.FLOAT32,)
 #: What operators that only move values take: what is quantized keeps its scale.
 MOVED = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL, TensorType.INT8, TensorType.UINT8)
 #: OpenVINO's CPU kernels are written for at most so many dimensions.
 _MAX_RANK = 6
-_NARROW = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.UINT4, TensorType.INT2)
 
 
 def _nothing(node: Node) -> str:
@@ -37,6 +36,7 @@ class Translator(NamedTuple):
         types: what its inputs and outputs may be, those at `constants` apart.
         constants: positions of inputs that say what is to be done, axes or shapes, and must be constant.
         optional: positions of inputs that may be left out.
+        custom: whether it is a custom operator.
         needs: positions of other inputs that must be constant, of the types of data.
     """
 
@@ -49,6 +49,7 @@ class Translator(NamedTuple):
     constants: tuple[int, ...] = ()
     optional: tuple[int, ...] = ()
     needs: tuple[int, ...] = ()
+    custom: bool = False
 
 
 @cache
@@ -65,8 +66,8 @@ def refusal(node: Node) -> str:
     """Why a node is not claimed; "" if it can be tried."""
     if node.outputs and all(tensor.is_constant for tensor in node.outputs):
         return "its result is constant, nothing needs to run"
-    found = translator(node.op_name) if node.custom_options == b"" else None
-    if found is None:
+    found = translator(node.op_name)
+    if found is None or found.custom is not (node.op is BuiltinOperator.CUSTOM):
         return f"{node.op_name} is none of the operators that are translated"
     if node.version > found.newest:
         return f"{node.op_name} is of version {node.version}, it knows up to {found.newest}"
@@ -105,18 +106,3 @@ def _unfit(tensor: Tensor, types: Collection[TensorType] | None) -> str:
     if tensor.ndim > _MAX_RANK:
         return f"{tensor} has more than {_MAX_RANK} dimensions"
     return ""
-
-
-def before_rounding(nodes: Sequence[Node]) -> set[Tensor]:
-    """The tensors on which the input of a hybrid layer depends: one of float activations and integer weights.
-
-    Such a layer rounds its input to 8 bits, by scales that it takes from the input itself. Numbers that differ in the last
-    digit may come out a step apart, and the next such layer sees the difference grow.
-    """
-    found: set[Tensor] = set()
-    for node in reversed(nodes):
-        given = [tensor for tensor in node.inputs if tensor is not None]
-        hybrid = any(t.type in FLOAT for t in given) and any(t.type in _NARROW and t.quantization is not None for t in given)
-        if hybrid or found.intersection(node.outputs):
-            found.update(tensor for tensor in given if not tensor.is_constant)
-    return found

@@ -24,10 +24,14 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     """The operator in OpenVINO."""
     data, out = node.inputs[0], node.outputs[0]
     planes = graph.in_planes([data])
-    steps = ov.divide(graph.planes(data) if planes else graph.value(data), graph.constant(np.float32(out.scale)))
+    value = graph.planes(data) if planes else graph.value(data)
+    steps = ov.divide(value, graph.constant(np.float32(out.scale)))
     shifted = ov.add(ov.round(steps, "half_away_from_zero"), graph.constant(np.float32(out.zero_point)))
     limits = np.iinfo(out.dtype)
     clamped = ov.clamp(shifted, float(limits.min), float(limits.max))
+    # Of NaN, x86 makes the lowest integer of 32 bits, from which a zero point below 0 leads round to the highest.
+    of_nan = graph.constant(np.float32(limits.max if out.zero_point < 0 else limits.min))
+    clamped = ov.select(ov.equal(value, value), clamped, of_nan)
     graph.put_as(planes, out, ov.convert(clamped, "i8" if out.type is TensorType.INT8 else "u8"))
 
 

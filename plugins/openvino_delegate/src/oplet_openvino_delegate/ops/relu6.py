@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from openvino import opset13 as ov
+from oplet_openvino_delegate.bounds import bounded
 
-from oplet_openvino_delegate.elementwise import unary
-from oplet_openvino_delegate.graph import Value
-
-
-def make(value: Value) -> Value:
-    """The operator's result."""
-    return ov.clamp(value, 0.0, 6.0)
-
-
-TRANSLATOR = unary(make, newest=1)
+TRANSLATOR = bounded(0.0, 6.0)
