@@ -83,6 +83,7 @@ class Delegation:
         applied: those in force, or to be applied again by `redo`.
         kernels: what each kernel node replaces, by its index.
         reports: what became of each delegate that was ever applied, the last state of each.
+        gave_back: whether a kernel could not work with the shapes of now, so that with others the delegates may claim more.
     """
 
     def __init__(self, subgraph: Subgraph, *, cluster: bool, fuse: bool) -> None:
@@ -92,6 +93,7 @@ class Delegation:
         self._subgraph = subgraph
         self._cluster = cluster
         self._fuse = fuse
+        self.gave_back = False
         self._undone = False
         self._before: _Before | None = None
 
@@ -125,8 +127,19 @@ class Delegation:
             self._settle()
             raise
 
+    def claim_again(self) -> None:
+        """Ask the delegates again, with the shapes of now, which a kernel of theirs cannot work with.
+
+        Raises:
+            DelegateError: one of them fails.
+        """
+        self.undo()
+        self.redo()
+        self.gave_back = True
+
     def undo(self) -> None:
         """Put the original nodes back; `redo` applies the delegates again."""
+        self.gave_back = False
         before, subgraph = self._before, self._subgraph
         if before is None:
             return

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oplet.errors import FAILURES, CancelledError, DeadlineError, InvokeError, OpletError, PrepareError, StateError
+from oplet.errors import (
+    FAILURES,
+    CancelledError,
+    DeadlineError,
+    DelegateApplicationError,
+    InvokeError,
+    OpletError,
+    PrepareError,
+    StateError,
+)
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
 from oplet.runtime import memory
@@ -166,6 +175,16 @@ class Subgraph(KernelContext):
             self.delegation.redo()
         if self.ready:
             return
+        try:
+            self._allocate()
+        except DelegateApplicationError:
+            if self.delegation is None:
+                raise
+            self.delegation.claim_again()
+            if not self.ready:
+                self._allocate()
+
+    def _allocate(self) -> None:
         if self.delegation is not None and self.delegation.needs_shapes:
             self.propagate_shapes(self.delegation.original_plan)
         self.session.enter(self)
@@ -205,7 +224,7 @@ class Subgraph(KernelContext):
         """
         kept = (tensor for node in self.nodes for tensor in node.temporaries)
         for tensor in chain(self._variables, kept):
-            if tensor.is_variable and tensor.has_data:
+            if tensor.is_variable and tensor.has_data and not tensor.is_constant:
                 tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
 
     def invoke(self) -> None:

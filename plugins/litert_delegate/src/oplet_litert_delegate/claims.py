@@ -19,6 +19,22 @@ _PLAIN = frozenset(
 )  # fmt: skip
 _PACKED = frozenset({TensorType.INT2, TensorType.INT4, TensorType.UINT4})
 
+#: Where LiteRT takes weights with a scale for each channel; elsewhere it does not look, and aborts or computes with none.
+_PER_CHANNEL = frozenset(
+    {
+        BuiltinOperator.BATCH_MATMUL, BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D, BuiltinOperator.DEQUANTIZE,
+        BuiltinOperator.EMBEDDING_LOOKUP, BuiltinOperator.FULLY_CONNECTED, BuiltinOperator.TRANSPOSE_CONV,
+        BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM,
+    }
+)  # fmt: skip
+
+_COMPARES = frozenset(
+    {
+        BuiltinOperator.EQUAL, BuiltinOperator.NOT_EQUAL, BuiltinOperator.GREATER, BuiltinOperator.GREATER_EQUAL,
+        BuiltinOperator.LESS, BuiltinOperator.LESS_EQUAL,
+    }
+)  # fmt: skip
+
 _CALLS = "it runs other subgraphs, whose nodes are claimed one by one"
 _STATE = "it has a state, which oplet keeps"
 _STAYS = {
@@ -33,6 +49,7 @@ _STAYS = {
     BuiltinOperator.STABLEHLO_REDUCE_WINDOW: _CALLS,
     BuiltinOperator.STABLEHLO_SCATTER: _CALLS,
     BuiltinOperator.STABLEHLO_SORT: _CALLS,
+    BuiltinOperator.BROADCAST_ARGS: "LiteRT ends the process where the shapes do not fit",
     BuiltinOperator.RANDOM_UNIFORM: _STATE,
     BuiltinOperator.RANDOM_STANDARD_NORMAL: _STATE,
     BuiltinOperator.MULTINOMIAL: _STATE,
@@ -73,6 +90,13 @@ def refuses(node: Node, own: Collection[Tensor]) -> str:
     for tensor in (*node.inputs, *node.outputs, *node.intermediates):
         if tensor is not None and (why := _refuses(tensor, own)):
             return why
+        if tensor is not None and tensor.quantization is not None and tensor.quantization.per_channel:
+            if node.op not in _PER_CHANNEL or not tensor.is_constant:
+                return f"{tensor} has several scales, and LiteRT does not look whether it can do with them"
+    if node.op in _COMPARES and any(t.type in (TensorType.INT8, TensorType.UINT8) and not 0 < t.scale < 1 for t in node.inputs):
+        return "LiteRT ends the process where a scale is missing, or not below 1"
+    if node.op is BuiltinOperator.DEPTHWISE_CONV_2D and not node.has_input(2):
+        return "LiteRT ends the process where the bias is left out"
     if any(tensor.is_variable for tensor in node.outputs):
         return _STATE
     if not node.outputs:
@@ -85,6 +109,8 @@ def refuses(node: Node, own: Collection[Tensor]) -> str:
 def _refuses(tensor: Tensor, own: Collection[Tensor]) -> str:
     if tensor.is_variable and tensor not in own:
         return f"{tensor} is a state that others use too"
+    if not tensor.size:
+        return f"{tensor} is empty, and some of LiteRT's kernels end the process then"
     if tensor.is_dynamic:
         return f"the shape of {tensor} is known only while running"
     if tensor.type in _PLAIN or (tensor.type in _PACKED and tensor.is_constant):

@@ -72,12 +72,12 @@ class _Claim:
         self._settings = settings
         self._num_threads = settings.num_threads or context.num_threads
         plan = [context.node(index) for index in context.execution_plan]
-        own = _own_variables(context, plan)
+        self._own = _own_variables(context, plan)
         unpacking: dict[Tensor, Node] = {}
         for node in plan:
             if node.delegate is not None:
                 continue
-            if why := refuses(node, own):
+            if why := refuses(node, self._own):
                 self.refused[node.index] = why
                 continue
             self.nodes.add(node.index)
@@ -111,6 +111,9 @@ class _Claim:
             ModelError: they cannot be written as a model.
             RefusedError: LiteRT does not take it.
         """
+        for node in nodes:
+            if why := refuses(node, self._own):  # which may be otherwise than when it was claimed
+                raise RefusedError(why, node)
         return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack)
 
     def _partitions(self) -> list[Any]:

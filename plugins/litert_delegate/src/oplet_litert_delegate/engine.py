@@ -85,6 +85,11 @@ class Engine:
         run: Callable[[], None] = self._interpreter.invoke
         return run
 
+    def explained(self, error: Exception) -> str:
+        """A failure of `run`, with the node's number in the graph."""
+        reason, node = _complaint(self.part, error)
+        return f"LiteRT says: {reason}" + ("" if node is None else f" (in {node})")
+
     @property
     def get(self) -> Callable[[int], Any]:
         """Returns a copy of a tensor, by its number in LiteRT."""
@@ -133,13 +138,18 @@ def _opened(part: Part, num_threads: int, *, xnnpack: bool) -> Interpreter:
         interpreter = Interpreter(model_content=part.content, num_threads=num_threads, experimental_op_resolver_type=kind)
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
-        text = str(error).strip()
-        found = _WHERE.search(text)
-        number = int(found[1]) if found else len(part.nodes)
-        reason = " ".join(_WHERE.sub("", text).split()) or "it does not say why"
-        node = part.nodes[number] if number < len(part.nodes) else None
+        reason, node = _complaint(part, error)
         raise RefusedError(f"LiteRT refuses it: {reason}", node) from error
     return interpreter
+
+
+def _complaint(part: Part, error: Exception) -> tuple[str, Node | None]:
+    """What LiteRT says, and the node that it says it about if it names one by its number in the part."""
+    text = str(error).strip()
+    found = _WHERE.search(text)
+    number = int(found[1]) if found else len(part.nodes)
+    node = part.nodes[number] if number < len(part.nodes) else None  # XNNPACK's own nodes come behind
+    return " ".join(_WHERE.sub("", text).split()) or "it does not say why", node
 
 
 def _memory(interpreter: Interpreter, index: int) -> NDArray[Any] | None:

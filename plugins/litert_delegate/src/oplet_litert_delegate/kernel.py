@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, DelegateKernel, Node, ensure
-from oplet.errors import ModelError
+from oplet import Context, DelegateKernel, Node
+from oplet.errors import DelegateApplicationError, InvokeError, ModelError
 from oplet_litert_delegate.engine import Engine, Port, RefusedError
 
 __all__ = ["LiteRTKernel"]
@@ -39,7 +39,7 @@ class LiteRTKernel(DelegateKernel):
             try:
                 self._engine = self._make_engine()
             except (RefusedError, ModelError) as error:
-                ensure(False, f"with these shapes, {error}.")
+                raise DelegateApplicationError(f"The shapes are others now, and {error}.") from error  # it is asked again
         engine = self._current
         for port in engine.outputs:
             context.resize_tensor(port.tensor, () if port.view is None else port.view.shape)
@@ -55,13 +55,14 @@ class LiteRTKernel(DelegateKernel):
         before = [step for port in (*engine.inputs, *engine.variables) for step in _inward(engine, port)]
         after = [step for port in (*engine.outputs, *engine.variables) for step in _outward(engine, port)]
         invoke = engine.run
-        if not before and not after:
-            return invoke
 
         def run() -> None:
             for step in before:
                 step()
-            invoke()
+            try:
+                invoke()
+            except RuntimeError as error:
+                raise InvokeError(engine.explained(error)) from error
             for step in after:
                 step()
 
