@@ -27,7 +27,7 @@ from oplet import (
     load_delegate,
 )
 from oplet.delegates.delegate import DelegateContext
-from oplet.errors import DelegateError, UnresolvedOpError
+from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
 
 F32 = np.float32
 
@@ -167,15 +167,24 @@ def test_a_resized_input_prepares_the_delegate_s_kernel_again() -> None:
     assert interpreter.get_tensor(6).tolist() == [6] * 5
 
 
+class SmallAdder(Adder):
+    def prepare(self, context: Context, node: Node) -> None:
+        if node.inputs[0].size > 3:
+            raise DelegateApplicationError("it is too large")
+        super().prepare(context, node)
+
+
 class SmallOnly(Claims):
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
-    reconsiders = True
 
     def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
         return super().is_node_supported(context, node) if node.inputs[0].size < 4 else "it is too large"
 
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        return SmallAdder(params, self.log)
 
-def test_a_delegate_that_reconsiders_is_asked_again_for_other_shapes() -> None:
+
+def test_a_kernel_that_cannot_work_with_other_shapes_has_its_delegate_asked_again() -> None:
     interpreter = make(SmallOnly({1, 2}))
     for size, partitions in ((3, [[1, 2]]), (5, []), (2, [[1, 2]])):
         interpreter.resize_tensor_input(0, [size])

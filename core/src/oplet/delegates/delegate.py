@@ -150,8 +150,6 @@ class Delegate:
         name: what reports call it.
         flags: what it can do.
         options: what the user gave, all as strings, as LiteRT's `load_delegate` passes them.
-        reconsiders: whether a resized input puts the nodes back that it took, and has it asked again for the new shapes,
-            also where it allows dynamic tensors; delegates for static shapes are always asked again.
 
     A delegate that keeps values in buffers of its own sets, in its kernel's invoke, `tensor.buffer_handle` and
     `tensor.data_is_stale` of an output; the runtime calls `copy_from_buffer_handle` when somebody else reads it.
@@ -159,7 +157,6 @@ class Delegate:
 
     name: str = "Delegate"
     flags: DelegateFlags = DelegateFlags.NONE
-    reconsiders: bool = False
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options = {str(key): str(value) for key, value in (options or {}).items()}

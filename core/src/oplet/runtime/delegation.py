@@ -104,11 +104,6 @@ class Delegation:
         return self._before is not None and any(wanted in delegate.flags for delegate in self.applied)
 
     @property
-    def reconsidered(self) -> bool:
-        """Whether one of the delegates in force is to be asked again for other shapes."""
-        return any(delegate.reconsiders for delegate in self.applied)
-
-    @property
     def original_plan(self) -> list[int]:
         """The plan as it is without delegates."""
         return self._subgraph.execution_plan if self._before is None else self._before.plan

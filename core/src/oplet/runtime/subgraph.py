@@ -151,7 +151,7 @@ class Subgraph(KernelContext):
         if tensor.is_constant:
             raise StateError(f"Attempting to resize a fixed-size tensor. {tensor} is a constant.")
         if wanted != tensor.shape or (type is not None and type is not tensor.type):
-            if self.delegation is not None and (self.immutable or self.delegation.reconsidered):
+            if self.delegation is not None and (self.immutable or self.delegation.gave_back):
                 self.delegation.undo()
             if type is not None:
                 self.set_type(tensor, type)

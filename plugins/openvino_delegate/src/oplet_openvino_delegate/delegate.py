@@ -34,9 +34,8 @@ class OpenVinoDelegate(Delegate):
     """
 
     name = "openvino"
-    #: Nodes of known shapes are claimed, also beside others, and looked at again after a resize.
+    #: Nodes of known shapes are claimed, also beside others; what a resize makes of them is compiled anew.
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
-    reconsiders = True
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -105,6 +104,8 @@ def _refusals(context: DelegateContext) -> dict[int, str]:
         node = context.node(index)
         if node.op is BuiltinOperator.DELEGATE:
             reason = "it is another delegate's"
+        elif node.outputs and all(tensor.is_constant for tensor in node.outputs):
+            reason = "its result is constant, nothing needs to run"
         elif node.registration is None:
             reason = "no package serves it, so that nobody knows its shapes"
         else:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import cast
 
-from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel, ensure
+from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel
+from oplet.errors import DelegateApplicationError
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.partition import Compile, Partition, array_tensor, compile_partition, key_of
 
@@ -32,10 +33,8 @@ class PartitionKernel(DelegateKernel):
             self.partition = None  # before the next one is made: two take the memory of two
             try:
                 self.partition = compile_partition(nodes, self.params.input_tensors, outputs, self.compile)
-            except Untranslatable as error:
-                ensure(False, f"with these shapes, {error.node} cannot run in OpenVINO: {error.reason}.")
-            except RuntimeError as error:
-                ensure(False, f"with these shapes, OpenVINO does not compile the partition: {error}")
+            except (Untranslatable, RuntimeError) as error:  # the runtime asks the delegate again, which claims less
+                raise DelegateApplicationError(f"OpenVINO does not run the partition with these shapes: {error}") from error
         for tensor in outputs:
             context.resize_tensor(tensor, tensor.shape)
 

@@ -64,8 +64,6 @@ def translator(op_name: str) -> Translator | None:
 
 def refusal(node: Node) -> str:
     """Why a node is not claimed; "" if it can be tried."""
-    if node.outputs and all(tensor.is_constant for tensor in node.outputs):
-        return "its result is constant, nothing needs to run"
     found = translator(node.op_name)
     if found is None or found.custom is not (node.op is BuiltinOperator.CUSTOM):
         return f"{node.op_name} is none of the operators that are translated"

@@ -24,9 +24,11 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     """The operator in OpenVINO."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
-    real = ov.convert(graph.planes(data) if planes else graph.value(data), "f32")
-    centred = ov.subtract(real, graph.constant(np.float32(data.zero_point)))
-    graph.put_as(planes, node.outputs[0], ov.multiply(centred, graph.constant(np.float32(data.scale))))
+    whole = ov.convert(graph.planes(data) if planes else graph.value(data), "i32")
+    # In integers: a difference of floats would be fused with the product, and rounded otherwise.
+    centred = ov.subtract(whole, graph.constant(np.int32(data.zero_point)))
+    made = ov.multiply(ov.convert(centred, "f32"), graph.constant(np.float32(data.scale)))
+    graph.put_as(planes, node.outputs[0], made)
 
 
 TRANSLATOR = Translator(6, translate, refuses, types=(TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8))
