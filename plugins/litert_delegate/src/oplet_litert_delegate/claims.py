@@ -95,6 +95,8 @@ def refuses(node: Node, own: Collection[Tensor]) -> str:
                 return f"{tensor} has several scales, and LiteRT does not look whether it can do with them"
     if node.op in _COMPARES and any(t.type in (TensorType.INT8, TensorType.UINT8) and not 0 < t.scale < 1 for t in node.inputs):
         return "LiteRT ends the process where a scale is missing, or not below 1"
+    if node.op is BuiltinOperator.REVERSE_SEQUENCE and not node.inputs[1].is_constant:
+        return "LiteRT writes where it must not if a length is negative, and only the running model knows"
     if node.op is BuiltinOperator.DEPTHWISE_CONV_2D and not node.has_input(2):
         return "LiteRT ends the process where the bias is left out"
     if any(tensor.is_variable for tensor in node.outputs):

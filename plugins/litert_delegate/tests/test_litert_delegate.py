@@ -1,0 +1,376 @@
+"""The litert delegate: found by name, gives LiteRT's numbers, leaves the rest to oplet and says why, and moves no more than it must."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter as LiteRT
+
+from oplet import Interpreter, Model, ModelBuilder, TensorType, load_delegate
+from oplet.errors import InvokeError
+from oplet.schema.enums import Padding
+from oplet.schema.options import (
+    AddOptions,
+    Conv2DOptions,
+    DivOptions,
+    FullyConnectedOptions,
+    ReshapeOptions,
+    ShapeOptions,
+    SVDFOptions,
+)
+from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model
+
+F32 = np.float32
+random = np.random.default_rng(5)
+
+
+def opened(content: bytes, **options: Any) -> Interpreter:
+    interpreter = Interpreter(model_content=content, experimental_delegates=[load_delegate("litert", options)])
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def plan(interpreter: Interpreter) -> list[str]:
+    return [report.op for report in interpreter.explain()]
+
+
+def run(interpreter: Any, *values: Any) -> list[Any]:
+    for detail, value in zip(interpreter.get_input_details(), values):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def litert(content: bytes) -> Any:
+    interpreter = LiteRT(model_content=content)
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+def conv(batch: int | None = 1) -> bytes:
+    """CONV_2D and RELU."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", F32, [batch, 5, 5, 2])
+    weights = graph.add_tensor("w", F32, [3, 3, 3, 2], data=random.standard_normal((3, 3, 3, 2)))
+    bias = graph.add_tensor("b", F32, [3], data=[0.5, 0, -0.5])
+    y, z = (graph.add_tensor(name, F32, [batch, 5, 5, 3]) for name in "yz")
+    graph.add_operator("CONV_2D", [x, weights, bias], [y], Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1))
+    graph.add_operator("RELU", [y], [z])
+    graph.set_inputs(x)
+    graph.set_outputs(z)
+    return builder.to_bytes()
+
+
+class TestContract(DelegateContract):
+    delegate = "litert"
+    model = conv(batch=None)
+    inputs = (np.linspace(-1, 1, 50, dtype=F32).reshape(1, 5, 5, 2),)
+
+
+class TestContractOfPartitions(DelegateContract):
+    """Two of them, with a node of oplet's own between."""
+
+    delegate = "litert"
+    V = Spec("float32", [4])
+    model = graph_model(
+        Graph(
+            {"x": V, "a": V, "b": V, "c": V, "shape": np.array([4], np.int32), "r": V},
+            "x",
+            "c b",
+            [Op("ABS", "x", "a"), Op("RANDOM_UNIFORM", "shape", "r"), Op("EXP", "a", "b"), Op("ADD", "b a", "c", AddOptions())],
+        )
+    )
+    inputs = (np.array([-1, 0, 1, 2], F32),)
+
+
+def test_a_model_that_litert_serves_runs_as_one_node_with_litert_s_numbers() -> None:
+    content, x = conv(), random.standard_normal((1, 5, 5, 2)).astype(F32)
+    interpreter = opened(content)
+    assert plan(interpreter) == ["LiteRT"]
+    np.testing.assert_array_equal(run(interpreter, x), run(litert(content), x))
+
+
+V = Spec("float32", [3])
+CHAIN = graph_model(
+    Graph(
+        {**dict.fromkeys("xabcy", V), "shape": np.array([3], np.int32), "r": V},
+        "x",
+        "y",
+        [
+            Op("ABS", "x", "a"),
+            Op("RANDOM_UNIFORM", "shape", "r"),
+            Op("ADD", "a r", "b", AddOptions()),
+            Op("NEG", "b", "c"),
+            Op("EXP", "c", "y"),
+        ],
+    )
+)
+
+
+def test_what_has_a_state_stays_with_oplet_and_the_report_says_so() -> None:
+    interpreter = opened(CHAIN)
+    assert sorted(plan(interpreter)) == ["LiteRT", "LiteRT", "RANDOM_UNIFORM"] or plan(interpreter) == ["RANDOM_UNIFORM", "LiteRT"]
+    [report] = interpreter.delegation_reports()
+    assert report.unsupported == {1: "it has a state, which oplet keeps"}
+
+
+def test_a_node_that_litert_does_not_know_is_given_back_with_the_reason() -> None:
+    ids = np.array([0, 0, 1], np.int32)
+    content = graph_model(
+        Graph(
+            {"x": V, "a": V, "ids": ids, "b": Spec("float32", [2]), "y": Spec("float32", [2])},
+            "x",
+            "y",
+            [Op("ABS", "x", "a"), Op("SEGMENT_SUM", "a ids", "b"), Op("NEG", "b", "y")],
+        )
+    )
+    interpreter = opened(content)
+    assert plan(interpreter) == ["LiteRT", "SEGMENT_SUM", "LiteRT"]
+    [report] = interpreter.delegation_reports()
+    assert report.unsupported == {1: "LiteRT knows the shape of tensor 3 'b' (FLOAT32 [2]) only while running"}
+    np.testing.assert_array_equal(run(interpreter, np.array([-1, 2, -3], F32)), [[-3, -3]])
+
+
+def test_a_custom_op_stays_with_the_package_that_brings_it() -> None:
+    content = graph_model(
+        Graph(dict.fromkeys("xaby", V), "x", "y", [Op("ABS", "x", "a"), Op("Atan", "a", "b"), Op("NEG", "b", "y")])
+    )
+    interpreter = opened(content)
+    assert plan(interpreter) == ["LiteRT", "Atan", "LiteRT"]
+    np.testing.assert_allclose(run(interpreter, np.array([-1, 0, 2], F32)), [-np.arctan([1, 0, 2])], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "taken"),
+    [({"min_nodes": 3}, [[2, 3, 4]]), ({"max_partitions": 1}, [[2, 3, 4]]), ({"xnnpack": 0, "num_threads": 2}, [[0], [2, 3, 4]])],
+)
+def test_options_limit_the_partitions(options: dict[str, Any], taken: list[list[int]]) -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, a, b, c, d, y = (graph.add_tensor(name, F32, [3]) for name in "xabcdy")
+    graph.add_operator("ABS", [x], [a])
+    graph.add_operator("Atan", [a], [b])
+    for source, target in ((b, c), (c, d), (d, y)):
+        graph.add_operator("NEG", [source], [target])
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    interpreter = opened(builder.to_bytes(), **options)
+    assert interpreter.delegation_reports()[0].partitions == taken
+    np.testing.assert_allclose(run(interpreter, np.ones(3, F32)), [-np.arctan(np.ones(3))], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("key", "value"), [("min_nodes", "many"), ("num_threads", -1), ("threads", 1), ("xnnpack", 2)])
+def test_an_option_that_makes_no_sense_is_refused(key: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"Failed to load delegate from litert: .*'{key}={value}'"):
+        load_delegate("litert", {key: value})
+
+
+def test_border_tensors_live_in_litert_s_memory() -> None:
+    interpreter = opened(conv())
+    subgraph = interpreter._subgraphs[0]
+    engine = subgraph.nodes[-1].user_data._current
+    for port in (*engine.inputs, *engine.outputs):
+        assert port.tensor.data is port.view
+    interpreter.set_tensor(0, np.ones((1, 5, 5, 2), F32))
+    assert (engine.inputs[0].view == 1).all()
+
+
+def test_a_view_of_litert_s_memory_outlives_the_interpreter() -> None:
+    interpreter = opened(conv())
+    run(interpreter, np.ones((1, 5, 5, 2), F32))
+    index = interpreter.get_output_details()[0]["index"]
+    copy, view = interpreter.get_tensor(index), interpreter.tensor(index)()
+    interpreter.close()
+    del interpreter
+    gc.collect()
+    np.testing.assert_array_equal(view, copy)
+
+
+def test_an_output_that_only_passes_an_input_on_is_not_the_same_memory() -> None:
+    content = graph_model(
+        Graph({"x": V, "y": Spec("float32", [3, 1])}, "x", "y", [Op("RESHAPE", "x", "y", ReshapeOptions(new_shape=[3, 1]))])
+    )
+    interpreter = opened(content)
+    [y] = run(interpreter, np.array([1, 2, 3], F32))
+    interpreter.set_tensor(0, np.zeros(3, F32))
+    np.testing.assert_array_equal(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]), y)
+
+
+@pytest.mark.parametrize("shape", [[], [1], [2, 3]])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_values_of_any_rank_cross_the_border(shape: list[int], dtype: str) -> None:
+    spec = Spec(dtype, shape)
+    content = graph_model(Graph({"x": spec, "z": spec, "y": Spec("bool", shape)}, "x z", "y", [Op("NOT_EQUAL", "x z", "y")]))
+    interpreter = opened(content)
+    assert plan(interpreter) == ["LiteRT"]
+    x, z = (random.integers(0, 2, shape).astype(dtype) for _ in "xz")
+    np.testing.assert_array_equal(run(interpreter, x, z), [x != z])
+
+
+def test_a_resized_model_runs_in_litert_and_an_empty_one_in_oplet() -> None:
+    content = conv(batch=None)
+    interpreter = opened(content)
+    for batch in (1, 3, 0, 2, 1):
+        interpreter.resize_tensor_input(0, [batch, 5, 5, 2])
+        interpreter.allocate_tensors()
+        assert plan(interpreter) == (["LiteRT"] if batch else ["CONV_2D", "RELU"])
+        x = random.standard_normal((batch, 5, 5, 2)).astype(F32)
+        [y] = run(interpreter, x)
+        assert y.shape == (batch, 5, 5, 3)
+        if batch:
+            reference = litert(content)
+            reference.resize_tensor_input(0, x.shape)
+            reference.allocate_tensors()
+            np.testing.assert_array_equal(y, run(reference, x)[0])
+
+
+def test_shapes_that_oplet_works_out_for_a_part_are_worked_out_again_after_a_resize() -> None:
+    """SHAPE stays with oplet, which knows its result before the model runs; the part has it as a constant."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, flat = graph.add_tensor("x", F32, [None, 2]), graph.add_tensor("flat", F32, [2])
+    like, shape = graph.add_tensor("like", F32, [None]), graph.add_tensor("shape", "int32", [1])
+    y = graph.add_tensor("y", F32, [2])
+    graph.add_operator("SHAPE", [like], [shape], ShapeOptions(out_type=TensorType.INT32))
+    graph.add_operator("RESHAPE", [x, shape], [flat])
+    graph.add_operator("NEG", [flat], [y])
+    graph.set_inputs(x, like)
+    graph.set_outputs(y)
+    interpreter = opened(builder.to_bytes())
+    for rows in (3, 1, 4):
+        interpreter.resize_tensor_input(x, [rows, 2])
+        interpreter.resize_tensor_input(like, [rows * 2])
+        interpreter.allocate_tensors()
+        assert "LiteRT" in plan(interpreter)
+        value = random.standard_normal((rows, 2)).astype(F32)
+        np.testing.assert_array_equal(run(interpreter, value, np.zeros(rows * 2, F32)), [-value.ravel()])
+
+
+def svdf() -> bytes:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", F32, [1, 3])
+    features = graph.add_tensor("features", F32, [4, 3], data=random.standard_normal((4, 3)))
+    time = graph.add_tensor("time", F32, [4, 2], data=random.standard_normal((4, 2)))
+    state = graph.add_tensor("state", F32, [1, 8], is_variable=True)
+    y = graph.add_tensor("y", F32, [1, 4])
+    graph.add_operator("SVDF", [x, features, time, None, state], [y], SVDFOptions(rank=1))
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    return builder.to_bytes()
+
+
+def test_a_state_of_one_node_is_kept_from_run_to_run_and_reset_with_oplet_s() -> None:
+    content = svdf()
+    interpreter, reference = opened(content), litert(content)
+    assert plan(interpreter) == ["LiteRT"]
+    for _ in range(2):
+        for _ in range(3):
+            x = random.standard_normal((1, 3)).astype(F32)
+            np.testing.assert_allclose(run(interpreter, x), run(reference, x), rtol=1e-5, atol=1e-6)
+        interpreter.reset_all_variables()
+        reference.reset_all_variables()
+
+
+def test_float16_weights_are_unpacked_by_litert() -> None:
+    """Also by the second of two partitions that use them."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, a, b, y = (graph.add_tensor(name, F32, [1, 3]) for name in "xaby")
+    narrow = graph.add_tensor("narrow", "float16", [3, 3], data=random.standard_normal((3, 3)).astype(np.float16))
+    wide = graph.add_tensor("wide", F32, [3, 3])
+    graph.add_operator("DEQUANTIZE", [narrow], [wide])
+    graph.add_operator("FULLY_CONNECTED", [x, wide, None], [a], FullyConnectedOptions())
+    graph.add_operator("Atan", [a], [b])
+    graph.add_operator("FULLY_CONNECTED", [b, wide, None], [y], FullyConnectedOptions())
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    content = builder.to_bytes()
+    interpreter = opened(content)
+    assert plan(interpreter)[-3:] == ["LiteRT", "Atan", "LiteRT"]
+    for kernel in interpreter._subgraphs[0].nodes[-2:]:
+        part = Model.from_bytes(kernel.user_data._current.part.content)
+        assert [part.op_of(operator)[1] for operator in part.root.subgraphs[0].operators] == ["DEQUANTIZE", "FULLY_CONNECTED"]
+    value = random.standard_normal((1, 3)).astype(F32)
+    plain = Interpreter(model_content=content)
+    plain.allocate_tensors()
+    np.testing.assert_allclose(run(interpreter, value), run(plain, value), rtol=1e-5, atol=1e-6)
+
+
+def test_a_constant_is_written_once_however_many_nodes_read_it() -> None:
+    weights = random.standard_normal((64, 64)).astype(F32)
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, a, y = (graph.add_tensor(name, F32, [1, 64]) for name in "xay")
+    shared = builder.add_buffer(weights.view(np.uint8).ravel())
+    first, second = (graph.add_tensor(name, F32, [64, 64], buffer=shared) for name in ("first", "second"))
+    graph.add_operator("FULLY_CONNECTED", [x, first, None], [a], FullyConnectedOptions())
+    graph.add_operator("FULLY_CONNECTED", [a, second, None], [y], FullyConnectedOptions())
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    [kernel] = opened(builder.to_bytes())._subgraphs[0].nodes[-1:]
+    assert len(kernel.user_data._current.part.content) < 1.5 * weights.nbytes
+
+
+def test_what_fails_in_litert_while_running_is_told_with_the_node_of_the_graph() -> None:
+    i32 = Spec("int32", [2])
+    content = graph_model(
+        Graph(
+            {**dict.fromkeys("xzaby", i32)},
+            "x z",
+            "y",
+            [Op("Atan", "x", "a"), Op("ABS", "z", "b"), Op("DIV", "x b", "y", DivOptions())][1:],
+        )
+    )
+    interpreter = opened(content)
+    with pytest.raises(InvokeError, match=r"LiteRT says: .*\(in node 1 \(DIV\)\)"):
+        run(interpreter, np.ones(2, np.int32), np.zeros(2, np.int32))
+    np.testing.assert_array_equal(run(interpreter, np.array([4, 6], np.int32), np.array([2, 3], np.int32)), [[2, 2]])
+
+
+INT8 = {"scale": 0.5, "zero_point": 0}
+
+
+@pytest.mark.parametrize(
+    ("op", "tensors", "why"),
+    [
+        ("BROADCAST_ARGS", [("int32", [2], {}), ("int32", [2], {}), ("int32", [2], {})], "ends the process where the shapes"),
+        ("GREATER", [("int8", [2], {}), ("int8", [2], {}), ("bool", [2], {})], "a scale is missing"),
+        ("NEG", [("float32", [0, 2], {}), ("float32", [0, 2], {})], "is empty"),
+        ("ABS", [("int8", [2], {"scale": [0.5, 0.5]}), ("int8", [2], INT8)], "has several scales"),
+    ],
+)  # fmt: skip
+def test_what_litert_dies_on_it_does_not_see(op: str, tensors: list[Any], why: str) -> None:
+    """Asked directly: some of these would not get past the built-in kernels."""
+    from oplet_litert_delegate.claims import refuses
+
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    made = [graph.add_tensor(f"t{i}", type, shape, **more) for i, (type, shape, more) in enumerate(tensors)]
+    graph.add_operator(op, made[:-1], made[-1:])
+    graph.set_inputs(*made[:-1])
+    graph.set_outputs(made[-1])
+    [node] = Interpreter(model_content=builder.to_bytes())._subgraphs[0].nodes
+    assert why in refuses(node, ())
+
+
+def test_nobody_imports_it_or_litert_unless_asked() -> None:
+    code = (
+        "import sys, oplet; i = oplet.Interpreter(model_content=sys.stdin.buffer.read()); i.allocate_tensors(); i.invoke();"
+        "print([m for m in sys.modules if m.startswith(('oplet_litert_delegate.', 'ai_edge_litert'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=conv(), capture_output=True, check=True)
+    assert done.stdout.strip() == b"[]"
+
+
+def test_it_is_told_how_many_threads_the_interpreter_has() -> None:
+    from oplet_litert_delegate.delegate import LiteRTDelegate
+    from oplet_litert_delegate.settings import Settings
+
+    assert LiteRTDelegate({"num_threads": 3}).settings == Settings(num_threads=3)
