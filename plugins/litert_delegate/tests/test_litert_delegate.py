@@ -17,8 +17,8 @@ from oplet.schema.enums import Padding
 from oplet.schema.options import (
     AddOptions,
     Conv2DOptions,
-    DivOptions,
     FullyConnectedOptions,
+    GatherOptions,
     ReshapeOptions,
     ShapeOptions,
     SVDFOptions,
@@ -326,13 +326,13 @@ def test_what_fails_in_litert_while_running_is_told_with_the_node_of_the_graph()
             dict.fromkeys("xzby", i32),
             "x z",
             "y",
-            [Op("ABS", "z", "b"), Op("DIV", "x b", "y", DivOptions())],
+            [Op("ABS", "z", "b"), Op("GATHER", "x b", "y", GatherOptions())],
         )
     )
     interpreter = opened(content)
-    with pytest.raises(InvokeError, match=r"LiteRT says: .*\(in node 1 \(DIV\)\)"):
-        run(interpreter, np.ones(2, np.int32), np.zeros(2, np.int32))
-    np.testing.assert_array_equal(run(interpreter, np.array([4, 6], np.int32), np.array([2, 3], np.int32)), [[2, 2]])
+    with pytest.raises(InvokeError, match=r"LiteRT says: .*\(in node 1 \(GATHER\)\)"):
+        run(interpreter, np.ones(2, np.int32), np.array([0, 2], np.int32))
+    np.testing.assert_array_equal(run(interpreter, np.array([4, 6], np.int32), np.array([1, 0], np.int32)), [[6, 4]])
 
 
 INT8 = {"scale": 0.5, "zero_point": 0}
@@ -344,6 +344,9 @@ INT8 = {"scale": 0.5, "zero_point": 0}
         ("BROADCAST_ARGS", [("int32", [2], {}), ("int32", [2], {}), ("int32", [2], {})], "ends the process where the shapes"),
         ("GREATER", [("int8", [2], {}), ("int8", [2], {}), ("bool", [2], {})], "a scale is missing"),
         ("NEG", [("float32", [0, 2], {}), ("float32", [0, 2], {})], "is empty"),
+        ("DIV", [("int32", [2], {}), ("int32", [2], {}), ("int32", [2], {})], "divided by -1"),
+        ("RESHAPE", [("float32", [2], {}), ("float32", [2], {})], "no shape is given"),
+        ("SUB", [("int8", [2], INT8), ("int8", [2], INT8), ("int8", [2], {"scale": 1e-7, "zero_point": 0})], "differ so much"),
         ("ABS", [("int8", [2], {"scale": [0.5, 0.5]}), ("int8", [2], INT8)], "has several scales"),
     ],
 )  # fmt: skip

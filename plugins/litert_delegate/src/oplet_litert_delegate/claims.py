@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
+from oplet_litert_delegate.dangers import dies_of
 from oplet_litert_delegate.served import CUSTOM_OPS, serves
 
 __all__ = ["refuses", "unpacks_constant"]
@@ -18,22 +19,6 @@ _PLAIN = frozenset(
     }
 )  # fmt: skip
 _PACKED = frozenset({TensorType.INT2, TensorType.INT4, TensorType.UINT4})
-
-#: Where LiteRT takes weights with a scale for each channel; elsewhere it does not look, and aborts or computes with none.
-_PER_CHANNEL = frozenset(
-    {
-        BuiltinOperator.BATCH_MATMUL, BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D, BuiltinOperator.DEQUANTIZE,
-        BuiltinOperator.EMBEDDING_LOOKUP, BuiltinOperator.FULLY_CONNECTED, BuiltinOperator.TRANSPOSE_CONV,
-        BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM,
-    }
-)  # fmt: skip
-
-_COMPARES = frozenset(
-    {
-        BuiltinOperator.EQUAL, BuiltinOperator.NOT_EQUAL, BuiltinOperator.GREATER, BuiltinOperator.GREATER_EQUAL,
-        BuiltinOperator.LESS, BuiltinOperator.LESS_EQUAL,
-    }
-)  # fmt: skip
 
 _CALLS = "it runs other subgraphs, whose nodes are claimed one by one"
 _STATE = "it has a state, which oplet keeps"
@@ -49,7 +34,6 @@ _STAYS = {
     BuiltinOperator.STABLEHLO_REDUCE_WINDOW: _CALLS,
     BuiltinOperator.STABLEHLO_SCATTER: _CALLS,
     BuiltinOperator.STABLEHLO_SORT: _CALLS,
-    BuiltinOperator.BROADCAST_ARGS: "LiteRT ends the process where the shapes do not fit",
     BuiltinOperator.RANDOM_UNIFORM: _STATE,
     BuiltinOperator.RANDOM_STANDARD_NORMAL: _STATE,
     BuiltinOperator.MULTINOMIAL: _STATE,
@@ -90,15 +74,8 @@ def refuses(node: Node, own: Collection[Tensor]) -> str:
     for tensor in (*node.inputs, *node.outputs, *node.intermediates):
         if tensor is not None and (why := _refuses(tensor, own)):
             return why
-        if tensor is not None and tensor.quantization is not None and tensor.quantization.per_channel:
-            if node.op not in _PER_CHANNEL or not tensor.is_constant:
-                return f"{tensor} has several scales, and LiteRT does not look whether it can do with them"
-    if node.op in _COMPARES and any(t.type in (TensorType.INT8, TensorType.UINT8) and not 0 < t.scale < 1 for t in node.inputs):
-        return "LiteRT ends the process where a scale is missing, or not below 1"
-    if node.op is BuiltinOperator.REVERSE_SEQUENCE and not node.inputs[1].is_constant:
-        return "LiteRT writes where it must not if a length is negative, and only the running model knows"
-    if node.op is BuiltinOperator.DEPTHWISE_CONV_2D and not node.has_input(2):
-        return "LiteRT ends the process where the bias is left out"
+    if why := dies_of(node):
+        return why
     if any(tensor.is_variable for tensor in node.outputs):
         return _STATE
     if not node.outputs:
@@ -111,8 +88,6 @@ def refuses(node: Node, own: Collection[Tensor]) -> str:
 def _refuses(tensor: Tensor, own: Collection[Tensor]) -> str:
     if tensor.is_variable and tensor not in own:
         return f"{tensor} is a state that others use too"
-    if not tensor.size:
-        return f"{tensor} is empty, and some of LiteRT's kernels end the process then"
     if tensor.is_dynamic:
         return f"the shape of {tensor} is known only while running"
     if tensor.type in _PLAIN or (tensor.type in _PACKED and tensor.is_constant):

@@ -1,0 +1,72 @@
+"""What LiteRT does not survive: nodes that oplet's kernels accept and that can end the process in LiteRT's.
+
+Found by running mutated models (`fuzz/`) with the delegate; ai-edge-litert 2.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oplet import BuiltinOperator, Node, Tensor, TensorType
+
+__all__ = ["dies_of"]
+
+_Op = BuiltinOperator
+_COMPARES = frozenset({_Op.EQUAL, _Op.NOT_EQUAL, _Op.GREATER, _Op.GREATER_EQUAL, _Op.LESS, _Op.LESS_EQUAL})
+_DIVIDES = frozenset({_Op.DIV, _Op.FLOOR_DIV, _Op.FLOOR_MOD})
+#: Where LiteRT takes weights with scales of their own, also one for each channel.
+_WEIGHTED = frozenset(
+    {
+        _Op.BATCH_MATMUL, _Op.CONV_2D, _Op.DEPTHWISE_CONV_2D, _Op.DEQUANTIZE, _Op.EMBEDDING_LOOKUP, _Op.FULLY_CONNECTED,
+        _Op.TRANSPOSE_CONV, _Op.UNIDIRECTIONAL_SEQUENCE_LSTM,
+    }
+)  # fmt: skip
+#: Where it looks whether an input is left out.
+_OPTIONAL = frozenset(
+    {
+        _Op.BIDIRECTIONAL_SEQUENCE_LSTM, _Op.BIDIRECTIONAL_SEQUENCE_RNN, _Op.CONV_2D, _Op.CONV_3D, _Op.CONV_3D_TRANSPOSE,
+        _Op.FULLY_CONNECTED, _Op.LSTM, _Op.SVDF, _Op.TRANSPOSE_CONV, _Op.UNIDIRECTIONAL_SEQUENCE_LSTM,
+    }
+)  # fmt: skip
+_QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+#: Its fixed-point arithmetic is made for scales that are nearer to one another than this.
+_FARTHEST = 2.0**16
+
+
+def dies_of(node: Node) -> str:
+    """What could end the process if LiteRT ran the node; "" if nothing is known."""
+    tensors = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
+    for tensor in tensors:
+        if not tensor.size:
+            return f"{tensor} is empty, and some of LiteRT's kernels end the process then"
+        several = tensor.quantization is not None and tensor.quantization.per_channel
+        if several and (node.op not in _WEIGHTED or not tensor.is_constant):
+            return f"{tensor} has several scales, and LiteRT does not look whether it can do with them"
+    if len(tensors) < len(node.inputs) + len(node.outputs) and node.op not in _OPTIONAL:
+        return "LiteRT does not look whether its optional input is there"
+    if node.op not in _WEIGHTED and _far_apart(tensors):
+        return "LiteRT ends the process where scales differ so much"
+    return _of_this_operator(node)
+
+
+def _of_this_operator(node: Node) -> str:
+    if node.op is _Op.BROADCAST_ARGS:
+        return "LiteRT ends the process where the shapes do not fit"
+    if node.op in _COMPARES and any(t.type in (TensorType.INT8, TensorType.UINT8) and not 0 < t.scale < 1 for t in node.inputs):
+        return "LiteRT ends the process where a scale is missing, or not below 1"
+    if node.op is _Op.REVERSE_SEQUENCE and not node.inputs[1].is_constant:
+        return "LiteRT writes where it must not if a length is negative, and only the running model knows"
+    if node.op is _Op.DEPTHWISE_CONV_2D and not node.has_input(2):
+        return "LiteRT ends the process where the bias is left out"
+    if node.op is _Op.RESHAPE and len(node.inputs) < 2 and node.raw_options is None:
+        return "LiteRT ends the process where no shape is given"
+    if node.op in _DIVIDES and node.inputs[1].type in (TensorType.INT32, TensorType.INT64):
+        divisor = node.inputs[1]
+        if not divisor.is_constant or np.isin(divisor.data, (0, -1)).any():
+            return "LiteRT ends the process where the lowest number is divided by -1"
+    return ""
+
+
+def _far_apart(tensors: list[Tensor]) -> bool:
+    scales = [tensor.scale for tensor in tensors if tensor.type in _QUANTIZED and tensor.quantization is not None and tensor.scale > 0]
+    return bool(scales) and (max(scales) > _FARTHEST * min(scales) or max(scales) > 1e9 or min(scales) < 1e-9)
