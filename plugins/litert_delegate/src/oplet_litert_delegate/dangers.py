@@ -14,6 +14,7 @@ __all__ = ["dies_of"]
 _Op = BuiltinOperator
 _COMPARES = frozenset({_Op.EQUAL, _Op.NOT_EQUAL, _Op.GREATER, _Op.GREATER_EQUAL, _Op.LESS, _Op.LESS_EQUAL})
 _DIVIDES = frozenset({_Op.DIV, _Op.FLOOR_DIV, _Op.FLOOR_MOD})
+_QUANTIZES_ONCE = frozenset({_Op.ADD, _Op.SUB, _Op.MUL})
 #: Where LiteRT takes weights with scales of their own, also one for each channel.
 _WEIGHTED = frozenset(
     {
@@ -39,6 +40,8 @@ def dies_of(node: Node) -> str:
     for tensor in tensors:
         if not tensor.size:
             return f"{tensor} is empty, and some of LiteRT's kernels end the process then"
+        if tensor.sparsity is not None and tensor.type not in (TensorType.FLOAT32, TensorType.FLOAT16):
+            return f"{tensor} is sparse, which LiteRT can do for floats only"
         several = tensor.quantization is not None and tensor.quantization.per_channel
         if several and (node.op not in _WEIGHTED or not tensor.is_constant):
             return f"{tensor} has several scales, and LiteRT does not look whether it can do with them"
@@ -54,8 +57,10 @@ def _of_this_operator(node: Node) -> str:
         return "LiteRT ends the process where the shapes do not fit"
     if node.op in _COMPARES and any(t.type in (TensorType.INT8, TensorType.UINT8) and not 0 < t.scale < 1 for t in node.inputs):
         return "LiteRT ends the process where a scale is missing, or not below 1"
-    if node.op is _Op.REVERSE_SEQUENCE and not node.inputs[1].is_constant:
-        return "LiteRT writes where it must not if a length is negative, and only the running model knows"
+    if node.op is _Op.REVERSE_SEQUENCE and not (node.inputs[1].is_constant and (node.inputs[1].data >= 0).all()):
+        return "LiteRT writes where it must not if a length is negative"
+    if node.op in _QUANTIZES_ONCE and node.inputs[0].type is not node.outputs[0].type:
+        return f"LiteRT ends the process where {node.inputs[0].type.name} becomes {node.outputs[0].type.name}"
     if node.op is _Op.DEPTHWISE_CONV_2D and not node.has_input(2):
         return "LiteRT ends the process where the bias is left out"
     if node.op is _Op.RESHAPE and len(node.inputs) < 2 and node.raw_options is None:
