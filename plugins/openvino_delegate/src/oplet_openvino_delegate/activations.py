@@ -12,7 +12,6 @@ _KNOWN = {
     ActivationFunctionType.RELU: ov.relu,
     ActivationFunctionType.RELU_N1_TO_1: lambda x: ov.clamp(x, -1.0, 1.0),
     ActivationFunctionType.RELU6: lambda x: ov.clamp(x, 0.0, 6.0),
-    ActivationFunctionType.TANH: ov.tanh,
 }
 
 

@@ -131,7 +131,14 @@ class GraphBuilder:
     def model(self, outputs: Sequence[Tensor]) -> openvino.Model:
         """The whole graph, which computes these tensors in this order."""
         results = [ov.result(self.value(tensor)) for tensor in outputs]
-        return openvino.Model(results, list(self.parameters.values()), "partition")
+        parameters = list(self.parameters.values())
+        # OpenVINO's own names count on through the process, so that its cache would not know the graph again.
+        for number, node in enumerate(parameters + results):
+            node.output(0).set_names({f"border_{number}"})
+        model = openvino.Model(results, parameters, "partition")
+        for number, node in enumerate(model.get_ordered_ops()):
+            node.set_friendly_name(f"node_{number}")
+        return model
 
 
 def _output(value: Value) -> Value:

@@ -1,0 +1,14 @@
+"""What the recorded cases are run with, in a process of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oplet
+
+
+class Interpreter(oplet.Interpreter):
+    """oplet's, with the delegate."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(experimental_delegates=[oplet.load_delegate("openvino")], **arguments)

@@ -1,0 +1,71 @@
+"""The recorded cases with the delegate: integers within 1, floats within 1e-3, and no process dies."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+CORPUS = Path(__file__).parents[4] / "shared" / "conformance"
+GROUPS = sorted(p.relative_to(CORPUS) for f in ("ops", "real") for p in (CORPUS / f).glob("*.zip") if p.stem != "unrunnable")
+
+#: Cases that are not exact, with the verdict that they have.
+EXPLAINED = {
+    "keras_act/round_int8": "near",  # as without the delegate
+    "keras_nets/resnet_dyn": "near",  # as without
+    "keras_tf_misc/mirror_pad_dyn": "error",  # as without
+    "matrix_band_part/matrix_band_part_008": "error",  # as without
+    "flex/": "error",  # as without: they take TensorFlow's operators
+    "hand_quantize/Q_halves_i8": "near",  # OpenVINO multiplies by 1 / scale, so that halves may fall to the other side
+}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here"),
+]
+
+
+@pytest.fixture(scope="module")
+def grader() -> ModuleType:
+    """The grader that lies beside the recordings."""
+    spec = importlib.util.spec_from_file_location("run", CORPUS / "run.py")  # by which the process imports it
+    if spec is None or spec.loader is None:
+        pytest.skip("there is no grader beside the recordings")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def process(grader: ModuleType) -> Iterator[Any]:
+    """A process that runs cases, replaced when it dies: OpenVINO may end it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent))
+        patch.syspath_prepend(str(CORPUS))
+        patch.setitem(sys.modules, "run", grader)
+        pool = grader.Pool("delegated:Interpreter")
+        yield pool
+        pool.stop()
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_recorded_case_of_the_group_answers_as_recorded(group: Path, process: Any) -> None:
+    path = CORPUS / group
+    with zipfile.ZipFile(path) as archive:
+        names = sorted({n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")})
+        cases = {name: json.loads(archive.read(f"{name}/case.json")) for name in names}
+    wrong = []
+    for name, case in cases.items():
+        if case["steps"]:
+            verdict, detail, _ = process.run((str(path), name), 60)
+            explained = next((v for case, v in EXPLAINED.items() if f"{path.stem}/{name}".startswith(case)), "exact")
+            if verdict not in ("exact", explained):
+                wrong.append(f"{verdict} {name}: {detail}")
+    assert not wrong, "\n".join(wrong)
