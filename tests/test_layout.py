@@ -66,7 +66,19 @@ def test_there_are_no_import_circles() -> None:
         visit(name, ())
 
 
-@pytest.mark.parametrize("package", ["builtin_ops", "atan_op", "example_delegate", "litert_delegate", "mediapipe_ops", "numba_ops", "signal_ops"])
+@pytest.mark.parametrize(
+    "package",
+    [
+        "builtin_ops",
+        "atan_op",
+        "example_delegate",
+        "litert_delegate",
+        "mediapipe_ops",
+        "numba_ops",
+        "openvino_delegate",
+        "signal_ops",
+    ],
+)
 def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:
     public = {"oplet", "oplet.errors", "oplet.testing", "oplet.schema"}
     for path in (ROOT / "plugins" / package / "src").rglob("*.py"):
