@@ -73,5 +73,7 @@ def _of_this_operator(node: Node) -> str:
 
 
 def _far_apart(tensors: list[Tensor]) -> bool:
-    scales = [tensor.scale for tensor in tensors if tensor.type in _QUANTIZED and tensor.quantization is not None and tensor.scale > 0]
+    scales = [
+        tensor.scale for tensor in tensors if tensor.type in _QUANTIZED and tensor.quantization is not None and tensor.scale > 0
+    ]
     return bool(scales) and (max(scales) > _FARTHEST * min(scales) or max(scales) > 1e9 or min(scales) < 1e-9)

@@ -114,7 +114,7 @@ class _Claim:
         for node in nodes:
             if why := refuses(node, self._own):  # which may be otherwise than when it was claimed
                 raise RefusedError(why, node)
-        return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack)
+        return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1)
 
     def _partitions(self) -> list[Any]:
         return [subset for subset in self._context.preview_delegate_partitioning(self.nodes) if subset.claimed]

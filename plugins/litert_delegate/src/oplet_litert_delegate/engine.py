@@ -37,12 +37,12 @@ class Port(NamedTuple):
 
     Attributes:
         tensor: on oplet's side.
-        index: its number in LiteRT.
+        number: its index in LiteRT.
         view: LiteRT's memory of it; None where LiteRT does not show it, which is so for single numbers.
     """
 
     tensor: Tensor
-    index: int
+    number: int
     view: NDArray[Any] | None
 
 
@@ -116,7 +116,7 @@ class Engine:
             return Port(tensor, index, None if shown.size else np.empty(tensor.shape, tensor.dtype))
         block = (ctypes.c_byte * shown.nbytes).from_address(shown.ctypes.data)
         block.owner = self._interpreter  # type: ignore[attr-defined]
-        return Port(tensor, index, np.frombuffer(block, tensor.dtype).reshape(tensor.shape))
+        return Port(tensor, index, np.frombuffer(memoryview(block), tensor.dtype).reshape(tensor.shape))
 
 
 def _check(part: Part) -> None:

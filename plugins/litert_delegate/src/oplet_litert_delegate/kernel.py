@@ -82,7 +82,7 @@ def _inward(engine: Engine, port: Port) -> Iterator[Step]:
     """What brings the tensor's value to LiteRT; nothing if it is there."""
     data = port.tensor.data
     if port.view is None:
-        yield partial(engine.set, port.index, data)
+        yield partial(engine.set, port.number, data)
     elif data is not port.view and data.size:
         yield partial(np.copyto, port.view, data)
 
@@ -91,6 +91,6 @@ def _outward(engine: Engine, port: Port) -> Iterator[Step]:
     """What brings LiteRT's value to the tensor."""
     data, get = port.tensor.data, engine.get
     if port.view is None:
-        yield lambda: np.copyto(data, get(port.index))
+        yield lambda: np.copyto(data, get(port.number))
     elif data is not port.view and data.size:
         yield partial(np.copyto, data, port.view)

@@ -31,6 +31,9 @@ class Source(NamedTuple):
     unpacking: Mapping[Tensor, Node]
 
 
+Fixed = tuple[Tensor, tuple[int, ...], TensorType, NDArray[Any] | None]
+
+
 class Part(NamedTuple):
     """A partition, written.
 
@@ -49,7 +52,7 @@ class Part(NamedTuple):
     inputs: list[Tensor]
     outputs: list[Tensor]
     variables: dict[int, Tensor]
-    fixed: list[tuple[Tensor, tuple[int, ...], TensorType, NDArray[Any] | None]]
+    fixed: list[Fixed]
 
     @property
     def fits(self) -> bool:
@@ -83,7 +86,7 @@ def write_part(source: Source, nodes: Sequence[Node], outputs: Sequence[Tensor])
         written.append(node)
     writer.graph.set_inputs(*(writer.places[tensor] for tensor in writer.fed))
     writer.graph.set_outputs(*(writer.places[tensor] for tensor in outputs))
-    fixed = [(tensor, tensor.shape, tensor.type, None) for tensor in writer.fed]
+    fixed: list[Fixed] = [(tensor, tensor.shape, tensor.type, None) for tensor in writer.fed]
     fixed += [(tensor, tensor.shape, tensor.type, tensor.data) for tensor in writer.computed]
     return Part(writer.builder.to_bytes(), written, writer.fed, list(outputs), writer.variables, fixed)
 
