@@ -14,6 +14,12 @@ __all__ = ["dies_of"]
 _Op = BuiltinOperator
 _COMPARES = frozenset({_Op.EQUAL, _Op.NOT_EQUAL, _Op.GREATER, _Op.GREATER_EQUAL, _Op.LESS, _Op.LESS_EQUAL})
 _DIVIDES = frozenset({_Op.DIV, _Op.FLOOR_DIV, _Op.FLOOR_MOD})
+_RECURRENT = frozenset(
+    {
+        _Op.BIDIRECTIONAL_SEQUENCE_LSTM, _Op.BIDIRECTIONAL_SEQUENCE_RNN, _Op.LSTM, _Op.RNN, _Op.SVDF,
+        _Op.UNIDIRECTIONAL_SEQUENCE_LSTM, _Op.UNIDIRECTIONAL_SEQUENCE_RNN,
+    }
+)  # fmt: skip
 _QUANTIZES_ONCE = frozenset({_Op.ADD, _Op.SUB, _Op.MUL})
 #: Where LiteRT takes weights with scales of their own, also one for each channel.
 _WEIGHTED = frozenset(
@@ -43,6 +49,8 @@ def dies_of(node: Node) -> str:
         if tensor.sparsity is not None and tensor.type not in (TensorType.FLOAT32, TensorType.FLOAT16):
             return f"{tensor} is sparse, which LiteRT can do for floats only"
         several = tensor.quantization is not None and tensor.quantization.per_channel
+        if tensor.quantization is not None and not (tensor.quantization.scales > 0).all():
+            return f"{tensor} has a scale that is not above zero"
         if several and (node.op not in _WEIGHTED or not tensor.is_constant):
             return f"{tensor} has several scales, and LiteRT does not look whether it can do with them"
     if len(tensors) < len(node.inputs) + len(node.outputs) and node.op not in _OPTIONAL:
@@ -55,12 +63,14 @@ def dies_of(node: Node) -> str:
 def _of_this_operator(node: Node) -> str:
     if node.op is _Op.BROADCAST_ARGS:
         return "LiteRT ends the process where the shapes do not fit"
-    if node.op in _COMPARES and any(t.type in (TensorType.INT8, TensorType.UINT8) and not 0 < t.scale < 1 for t in node.inputs):
+    if node.op in _COMPARES and any(t.type in _QUANTIZED and not 0 < t.scale < 1 for t in node.inputs):
         return "LiteRT ends the process where a scale is missing, or not below 1"
     if node.op is _Op.REVERSE_SEQUENCE and not (node.inputs[1].is_constant and (node.inputs[1].data >= 0).all()):
         return "LiteRT writes where it must not if a length is negative"
     if node.op in _QUANTIZES_ONCE and node.inputs[0].type is not node.outputs[0].type:
         return f"LiteRT ends the process where {node.inputs[0].type.name} becomes {node.outputs[0].type.name}"
+    if node.op in _RECURRENT and not all(t is None or t.is_constant or t.is_variable for t in node.inputs[1:]):
+        return "LiteRT does not look whether its weights are constant"
     if node.op is _Op.DEPTHWISE_CONV_2D and not node.has_input(2):
         return "LiteRT ends the process where the bias is left out"
     if node.op is _Op.RESHAPE and len(node.inputs) < 2 and node.raw_options is None:
