@@ -63,6 +63,8 @@ def dies_of(node: Node) -> str:
 def _of_this_operator(node: Node) -> str:
     if node.op is _Op.BROADCAST_ARGS:
         return "LiteRT ends the process where the shapes do not fit"
+    if node.op is _Op.STABLEHLO_GATHER:
+        return "LiteRT reads wherever an index says"
     if node.op in _COMPARES and any(t.type in _QUANTIZED and not 0 < t.scale < 1 for t in node.inputs):
         return "LiteRT ends the process where a scale is missing, or not below 1"
     if node.op is _Op.REVERSE_SEQUENCE and not (node.inputs[1].is_constant and (node.inputs[1].data >= 0).all()):
