@@ -1,7 +1,7 @@
 """python -m fuzz: run mutated models by the million, show one again, or write the seeds to files.
 
-python -m fuzz run --count 1000000 --state STATE.json [--seeds FOLDER] [--first N]
-python -m fuzz show NUMBER [--seeds FOLDER] [--save FILE.tflite]
+python -m fuzz run --count 1000000 --state STATE.json [--seeds FOLDER] [--first N] [--delegate NAME]
+python -m fuzz show NUMBER [--seeds FOLDER] [--delegate NAME] [--save FILE.tflite]
 python -m fuzz report STATE.json ...
 python -m fuzz seeds FOLDER
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections import Counter
@@ -19,7 +20,7 @@ from typing import Any
 from fuzz.campaign import Campaign
 from fuzz.choices import SeededChoices
 from fuzz.corpus import load_seeds
-from fuzz.run_model import run_model
+from fuzz.run_model import DELEGATE, run_model
 from fuzz.worker import model_of
 
 
@@ -40,7 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
     seeds.add_argument("folder", type=Path)
     for command in (run, show):
         command.add_argument("--seeds", type=Path, help="a folder of further seed models (.tflite, also inside .zip)")
+        command.add_argument("--delegate", help="run the models with this delegate")
     chosen = parser.parse_args(arguments)
+    if getattr(chosen, "delegate", None):
+        os.environ[DELEGATE] = chosen.delegate
     if chosen.command == "run":
         return _run(chosen)
     if chosen.command == "show":

@@ -5,6 +5,7 @@ python -m fuzz.run_model MODEL [NUMBER]
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -15,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuzz.choices import Choices, SeededChoices
-from oplet import Interpreter, Limits
+from oplet import Delegate, Interpreter, Limits, load_delegate
 from oplet.errors import OpletError
 from oplet.ops.tensor import Tensor
 
-__all__ = ["LIMITS", "Outcome", "run_model"]
+__all__ = ["DELEGATE", "LIMITS", "Outcome", "run_model"]
 
 #: What a careful server would allow a model of a stranger, smaller.
 LIMITS = Limits(
@@ -30,6 +31,9 @@ LIMITS = Limits(
     max_while_iterations=10_000,
     max_seconds=2.0,
 )
+
+#: The environment variable with the name of the delegate that the models are run with; it reaches the worker.
+DELEGATE = "OPLET_FUZZ_DELEGATE"
 
 _WORDS = (b"", b"a", b"word", b"\xff\x00", b"seven words of text in one string", "\u20ac".encode())
 
@@ -63,7 +67,12 @@ def run_model(data: bytes, choices: Choices, *, resize: bool = True) -> Outcome:
     stage = "load"
     runner: Any = None
     try:
-        runner = Interpreter(model_content=data, limits=LIMITS, experimental_preserve_all_tensors=choices.chance(10))
+        runner = Interpreter(
+            model_content=data,
+            limits=LIMITS,
+            experimental_delegates=_delegates(),
+            experimental_preserve_all_tensors=choices.chance(10),
+        )
         runner.get_signature_list()
         inputs = runner.get_input_details()
         runner.get_output_details()
@@ -89,6 +98,11 @@ def run_model(data: bytes, choices: Choices, *, resize: bool = True) -> Outcome:
         if runner is not None:
             runner.close()
     return Outcome("ok", stage)
+
+
+def _delegates() -> list[Delegate] | None:
+    name = os.environ.get(DELEGATE)
+    return [load_delegate(name)] if name else None
 
 
 def _feed(runner: Any, index: int, choices: Choices) -> None:

@@ -140,6 +140,33 @@ def test_a_node_that_litert_does_not_know_is_given_back_with_the_reason() -> Non
     np.testing.assert_array_equal(run(interpreter, np.array([-1, 2, -3], F32)), [[-3, -3]])
 
 
+def test_many_nodes_that_litert_refuses_are_given_back_in_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    from oplet_litert_delegate import delegate as module
+
+    count, rounds, check = 100, [], module.Engine
+    monkeypatch.setattr(module, "Engine", lambda *args, **more: rounds.append(1) or check(*args, **more))
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    ids = graph.add_tensor("ids", "int32", [2], data=[0, 1])
+    tensors = [graph.add_tensor(f"t{i}", F32, [2]) for i in range(2 * count + 1)]
+    for i in range(0, 2 * count, 2):
+        graph.add_operator("NEG", [tensors[i]], [tensors[i + 1]])
+        graph.add_operator("SEGMENT_SUM", [tensors[i + 1], ids], [tensors[i + 2]])
+    graph.set_inputs(tensors[0])
+    graph.set_outputs(tensors[-1])
+    interpreter = opened(builder.to_bytes())
+    assert plan(interpreter) == ["LiteRT", "SEGMENT_SUM"] * count
+    assert len(rounds) < 2 * count
+
+
+def test_it_takes_what_another_delegate_leaves() -> None:
+    content, x = conv(), random.standard_normal((1, 5, 5, 2)).astype(F32)
+    interpreter = Interpreter(model_content=content, experimental_delegates=[load_delegate("example"), load_delegate("litert")])
+    interpreter.allocate_tensors()
+    assert plan(interpreter) == ["MyDelegate", "LiteRT"]
+    np.testing.assert_allclose(run(interpreter, x), run(litert(content), x), rtol=1e-5, atol=1e-6)
+
+
 def test_a_custom_op_stays_with_the_package_that_brings_it() -> None:
     content = graph_model(
         Graph(dict.fromkeys("xaby", V), "x", "y", [Op("ABS", "x", "a"), Op("Atan", "a", "b"), Op("NEG", "b", "y")])

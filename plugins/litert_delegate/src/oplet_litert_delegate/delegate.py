@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,10 @@ from oplet_litert_delegate.settings import Settings
 __all__ = ["LiteRTDelegate"]
 
 Nodes = tuple[int, ...]
+
+#: Complaints of LiteRT about single nodes after which all that are like the one it names are given back: a partition is
+#: written and opened again after each.
+_PATIENCE = 8
 
 
 class LiteRTDelegate(Delegate):
@@ -70,6 +74,7 @@ class _Claim:
         self.engines: dict[Nodes, Engine] = {}
         self._context = context
         self._settings = settings
+        self._complaints = 0
         self._num_threads = settings.num_threads or context.num_threads
         plan = [context.node(index) for index in context.execution_plan]
         self._own = _own_variables(context, plan)
@@ -142,8 +147,17 @@ class _Claim:
         except ModelError as error:
             return dict.fromkeys(nodes, f"its partition cannot be written as a model: {error}")
         except RefusedError as error:
-            return {error.node.index: str(error)} if error.node is not None else dict.fromkeys(nodes, str(error))
+            return dict.fromkeys(self._concerned(nodes, error.node), str(error))
         return {}
+
+    def _concerned(self, nodes: Nodes, refused: Node | None) -> Iterable[int]:
+        """The nodes to give back for a complaint: the one that it names, in the end all of its kind."""
+        self._complaints += 1
+        if refused is None:
+            return nodes
+        if self._complaints <= _PATIENCE:
+            return (refused.index,)
+        return [index for index in nodes if self._context.node(index).op_name == refused.op_name]
 
     def _left_out(self, partitions: Sequence[Nodes]) -> dict[int, str]:
         """The nodes of partitions that are too small or too many."""
