@@ -132,7 +132,9 @@ def test_what_it_would_not_compute_rightly_it_leaves_alone(
     reason = module.refusal(node)
     if not reason:
         with pytest.raises(module.Untranslatable) as caught:
-            module.compile_partition([node], [t for t in node.inputs if t is not None], node.outputs, lambda model: model)
+            module.compile_partition(
+                [node], [t for t in node.inputs if t is not None], node.outputs, module.Engine("CPU", {}, False)
+            )
         reason = caught.value.reason
     assert why in reason
 

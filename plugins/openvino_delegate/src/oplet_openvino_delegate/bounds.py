@@ -23,4 +23,4 @@ def bounded(low: float, high: float | None) -> Translator:
         value = graph.planes(data) if planes else graph.value(data)
         graph.put_as(planes, out, ov.relu(value) if high is None else ov.clamp(value, low, high))
 
-    return Translator(2, translate)
+    return Translator(2, translate, layer_of_8_bits=low == 0)

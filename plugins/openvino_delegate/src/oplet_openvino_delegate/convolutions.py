@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from openvino import opset13 as ov
 
-from oplet import Tensor
+from oplet import Tensor, TensorType
 from oplet_openvino_delegate.graph import GraphBuilder, Value
 
 
@@ -20,17 +21,25 @@ def refuses_filter(data: Tensor, weights: Tensor, bias: Tensor | None, filters: 
     return ""
 
 
-def with_bias(graph: GraphBuilder, value: Value, bias: Tensor | None) -> Value:
+def real_bias(bias: Tensor, data: Tensor, weights: Tensor) -> NDArray[np.float32]:
+    """The bias in real numbers: integers are in units of the product of the scales."""
+    if bias.type is not TensorType.INT32:
+        return bias.data
+    scales = weights.quantization.scales if weights.quantization is not None else np.ones(1)
+    return (bias.data * (np.float64(data.scale) * scales.astype(np.float64))).astype(np.float32)
+
+
+def with_bias(graph: GraphBuilder, value: Value, bias: Tensor | None, data: Tensor, weights: Tensor) -> Value:
     """Add a bias along the channels, which are in second place."""
     if bias is None:
         return value
-    return ov.add(value, graph.constant(bias.data.reshape((1, -1, 1, 1))))
+    return ov.add(value, graph.constant(real_bias(bias, data, weights).reshape((1, -1, 1, 1))))
 
 
 def ordered(graph: GraphBuilder, weights: Tensor, order: Sequence[int]) -> Value:
     """A filter with its dimensions in another order; a constant one is put so here."""
     if weights.is_constant:
-        return graph.constant(weights.data.transpose(order), np.float32)
+        return graph.arranged(weights, lambda array: array.transpose(order))
     return graph.transposed(graph.value(weights), order)
 
 
@@ -67,4 +76,4 @@ def transposed_convolution(
         dilations=[1, 1],
         output_padding=[max(-side, 0) for side in end],
     )
-    return with_bias(graph, made, bias)
+    return with_bias(graph, made, bias, data, weights)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 try:
-    import openvino
+    import openvino  # noqa: F401
 except ImportError as error:
     raise ImportError(
         f"The delegate 'openvino' needs the package openvino, which cannot be imported ({error}): pip install openvino"
@@ -17,10 +16,10 @@ from oplet import BuiltinOperator, Context, Delegate, DelegateContext, DelegateF
 from oplet_openvino_delegate import compiling
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.kernel import PartitionKernel
-from oplet_openvino_delegate.partition import Partition, compile_partition
+from oplet_openvino_delegate.partition import Engine, Partition, compile_partition
 from oplet_openvino_delegate.translators import refusal
 
-_NUMBERS = ("num_threads", "min_nodes", "max_partitions")
+_NUMBERS = ("num_threads", "min_nodes", "max_partitions", "quantized")
 _OPTIONS = ("device", "cache_dir", *_NUMBERS)
 _DEVICES = ("CPU", "GPU", "NPU", "AUTO")
 
@@ -30,7 +29,7 @@ class OpenVinoDelegate(Delegate):
 
     Options: `device` (CPU, GPU, NPU, AUTO; also GPU.1), `num_threads` (of a CPU; the interpreter's number unless given),
     `cache_dir` (where compiled partitions are kept between processes), `min_nodes` (leave smaller partitions alone),
-    `max_partitions` (take at most so many, the largest).
+    `max_partitions` (take at most so many, the largest), `quantized` (1: take quantized layers too, which may be off by steps).
     """
 
     name = "openvino"
@@ -58,17 +57,15 @@ class OpenVinoDelegate(Delegate):
     def prepare(self, context: DelegateContext) -> None:
         threads = self.num_threads or context.num_threads
         told = compiling.settings(self.device, threads, self.options.get("cache_dir", ""))
-        compile = partial(compiling.compiled, device=self.device, told=told)
-        refused = _refusals(context)
-        partitions = self._partitions(context, refused, compile)
+        engine = Engine(self.device, told, self.options.get("quantized") == "1")
+        refused = _refusals(context, engine)
+        partitions = self._partitions(context, refused, engine)
         for index, reason in refused.items():
             context.report_unsupported(index, reason)
         claimed = [index for nodes in partitions for index in nodes]
-        context.replace_node_subsets_with_delegate_kernels(_registration(partitions, compile), claimed)
+        context.replace_node_subsets_with_delegate_kernels(_registration(partitions, engine), claimed)
 
-    def _partitions(
-        self, context: DelegateContext, refused: dict[int, str], compile: Callable[[openvino.Model], openvino.CompiledModel]
-    ) -> dict[tuple[int, ...], Partition]:
+    def _partitions(self, context: DelegateContext, refused: dict[int, str], engine: Engine) -> dict[tuple[int, ...], Partition]:
         """What is claimed, compiled, by the nodes; why the others are not goes into `refused`."""
         made: dict[tuple[int, ...], Partition] = {}
         while True:
@@ -81,7 +78,7 @@ class OpenVinoDelegate(Delegate):
             for nodes, subset in wanted.items():
                 if nodes not in made:
                     inputs, outputs = ([context.tensors[i] for i in indices] for indices in (subset.inputs, subset.outputs))
-                    trouble = _attempt(made, nodes, [context.node(i) for i in nodes], inputs, outputs, compile)
+                    trouble = _attempt(made, nodes, [context.node(i) for i in nodes], inputs, outputs, engine)
                     refused.update(trouble)
             if not any(nodes not in made for nodes in wanted):
                 return {nodes: made[nodes] for nodes in wanted}
@@ -97,7 +94,7 @@ class OpenVinoDelegate(Delegate):
         return kept
 
 
-def _refusals(context: DelegateContext) -> dict[int, str]:
+def _refusals(context: DelegateContext, engine: Engine) -> dict[int, str]:
     """Why nodes are not claimed, before anything is compiled."""
     refused: dict[int, str] = {}
     for index in context.execution_plan:
@@ -109,7 +106,7 @@ def _refusals(context: DelegateContext) -> dict[int, str]:
         elif node.registration is None:
             reason = "no package serves it, so that nobody knows its shapes"
         else:
-            reason = refusal(node)
+            reason = refusal(node, layers_of_8_bits=engine.layers_of_8_bits)
         if reason:
             refused[index] = reason
     return refused
@@ -121,11 +118,11 @@ def _attempt(
     nodes: Sequence[Node],
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
-    compile: Callable[[openvino.Model], openvino.CompiledModel],
+    engine: Engine,
 ) -> dict[int, str]:
     """Compile a partition; what is given back, and why."""
     try:
-        made[indices] = compile_partition(nodes, inputs, outputs, compile)
+        made[indices] = compile_partition(nodes, inputs, outputs, engine)
     except Untranslatable as error:
         return {error.node.index: error.reason}
     except RuntimeError as error:
@@ -133,11 +130,9 @@ def _attempt(
     return {}
 
 
-def _registration(
-    partitions: Mapping[tuple[int, ...], Partition], compile: Callable[[openvino.Model], openvino.CompiledModel]
-) -> Registration:
+def _registration(partitions: Mapping[tuple[int, ...], Partition], engine: Engine) -> Registration:
     def init(context: Context, params: DelegateParams) -> PartitionKernel:
-        kernel = PartitionKernel(partitions.get(tuple(node.index for node in params.nodes)), compile)
+        kernel = PartitionKernel(partitions.get(tuple(node.index for node in params.nodes)), engine)
         kernel.init(context, params)
         return kernel
 

@@ -19,7 +19,7 @@ def unary(
     *,
     newest: int = 1,
     types: Collection[TensorType] = FLOAT,
-    reason: Callable[[Node], str] | None = None,
+    layer_of_8_bits: bool = False,
 ) -> Translator:
     """An operator of one value, in whatever layout it comes."""
 
@@ -28,7 +28,7 @@ def unary(
         planes = graph.in_planes([data])
         graph.put_as(planes, node.outputs[0], make(graph.planes(data) if planes else graph.value(data)))
 
-    return Translator(newest, translate, reason or (lambda node: ""), types=types)
+    return Translator(newest, translate, types=types, layer_of_8_bits=layer_of_8_bits)
 
 
 def operands(graph: GraphBuilder, tensors: Collection[Tensor], out: Tensor) -> tuple[bool, list[Value]]:
@@ -45,6 +45,7 @@ def broadcasting(
     types: Collection[TensorType] = FLOAT,
     outputs: Collection[TensorType] | None = None,
     options: Any = None,
+    layer_of_8_bits: bool = False,
 ) -> Translator:
     """An operator of several values that are broadcast, with a fused activation if it has `options`."""
 
@@ -61,7 +62,7 @@ def broadcasting(
         graph.put_as(planes, node.outputs[0], activated(make(*values), activation(node)))
 
     allowed = types if outputs is None else tuple({*types, *outputs})
-    return Translator(newest, translate, refuses, inputs=(inputs, inputs), types=allowed)
+    return Translator(newest, translate, refuses, inputs=(inputs, inputs), types=allowed, layer_of_8_bits=layer_of_8_bits)
 
 
 def comparison(make: Made, *, newest: int = 2) -> Translator:

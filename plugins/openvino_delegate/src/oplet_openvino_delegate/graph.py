@@ -6,7 +6,7 @@ transposed when a node wants the other one: between convolutions, additions and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ ELEMENT_TYPES = {
 }
 #: Where each dimension of an image goes when the channels are put in second place.
 IN_PLANES = (0, 2, 3, 1)
+QUANTIZED = (TensorType.INT8, TensorType.UINT8)
 _TO_PLANES = (0, 3, 1, 2)
 _TO_ROWS = (0, 2, 3, 1)
 
@@ -45,17 +46,26 @@ class Untranslatable(Exception):
 class GraphBuilder:
     """Makes OpenVINO's nodes.
 
+    Quantized tensors are real numbers in the graph: what comes from outside is scaled, what goes outside is rounded to steps,
+    and what is read inside is put on its steps by a FakeQuantize, from which OpenVINO makes layers of 8 bits.
+
     Attributes:
         parameters: what the graph is fed, by tensor.
+        moving: whether the node at hand only moves values, so that those on steps stay there.
     """
 
-    def __init__(self, inputs: Sequence[Tensor]) -> None:
+    def __init__(self, inputs: Sequence[Tensor], *, layers_of_8_bits: bool = False) -> None:
         self.parameters: dict[Tensor, Value] = {
             tensor: ov.parameter(list(tensor.shape), ELEMENT_TYPES[tensor.type]) for tensor in inputs if not tensor.is_constant
         }
-        self._rows: dict[Tensor, Value] = {tensor: node.output(0) for tensor, node in self.parameters.items()}
+        self.moving = False
+        self._layers_of_8_bits = layers_of_8_bits
+        self._rows: dict[Tensor, Value] = {}
         self._planes: dict[Tensor, Value] = {}
+        self._between: set[Tensor] = set()  # quantized, and not on their steps yet
         self._arrays: list[NDArray[Any]] = []  # constants share their memory with these until the graph is compiled
+        for tensor, node in self.parameters.items():
+            self._rows[tensor] = self._real(tensor, node.output(0))
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
         """A constant."""
@@ -65,12 +75,30 @@ class GraphBuilder:
 
     def value(self, tensor: Tensor) -> Value:
         """A tensor's value in the layout that the model gives it."""
+        self._settle(tensor)
         if tensor not in self._rows:
             if tensor in self._planes:
                 self._rows[tensor] = self.transposed(self._planes[tensor], _TO_ROWS)
             else:
-                self._rows[tensor] = self.constant(tensor.data)
+                self._rows[tensor] = self.arranged(tensor, lambda array: array)
         return self._rows[tensor]
+
+    def arranged(self, tensor: Tensor, arrange: Callable[[NDArray[Any]], NDArray[Any]]) -> Value:
+        """A constant's real value, in another order or shape."""
+        value = self.constant(arrange(tensor.data))
+        if tensor.type not in QUANTIZED or tensor.quantization is None or not len(tensor.quantization.scales):
+            return value
+        found = tensor.quantization
+        shape = [1] * tensor.ndim
+        if len(found.scales) > 1:
+            shape[found.quantized_dimension] = len(found.scales)
+        scales, zeros = (
+            _narrowed(arrange(np.broadcast_to(array.reshape(shape), tensor.shape)))
+            for array in (found.scales.astype(np.float32), found.zero_points.astype(np.float32))
+        )
+        whole = ov.convert(value, "f32")
+        centred = ov.subtract(whole, self.constant(zeros)) if zeros.any() else whole
+        return ov.multiply(centred, self.constant(scales)).output(0)
 
     def flat(self, tensor: Tensor) -> Value:
         """A tensor's values in their order, in whatever shape costs nothing."""
@@ -79,10 +107,11 @@ class GraphBuilder:
 
     def planes(self, tensor: Tensor) -> Value:
         """A tensor of up to four dimensions with the channels, its last dimension, in second place of four."""
+        self._settle(tensor)
         if tensor not in self._planes:
             shape = (1,) * (4 - tensor.ndim) + tensor.shape
             if tensor.is_constant and tensor not in self._rows:
-                made = self.constant(tensor.data.reshape(shape).transpose(_TO_PLANES))
+                made = self.arranged(tensor, lambda array: array.reshape(shape).transpose(_TO_PLANES))
             elif tensor.size == max(shape[3], 1):  # along the channels only, nothing moves
                 made = self.reshaped(self.value(tensor), (1, shape[3], 1, 1))
             else:
@@ -96,15 +125,56 @@ class GraphBuilder:
 
     def put(self, tensor: Tensor, value: Value) -> None:
         """Say what a tensor's value is, in the model's layout."""
-        self._rows[tensor] = _output(value)
+        self._put(self._rows, tensor, value)
 
     def put_planes(self, tensor: Tensor, value: Value) -> None:
         """Say what a tensor's value is, channels in second place."""
-        self._planes[tensor] = _output(value)
+        self._put(self._planes, tensor, value)
 
     def put_as(self, planes: bool, tensor: Tensor, value: Value) -> None:
         """Say what a tensor's value is, in the one layout or the other."""
         (self.put_planes if planes else self.put)(tensor, value)
+
+    def _put(self, values: dict[Tensor, Value], tensor: Tensor, value: Value) -> None:
+        values[tensor] = _output(value)
+        if quantized(tensor) and not self.moving:
+            self._between.add(tensor)
+
+    def _real(self, tensor: Tensor, value: Value) -> Value:
+        """What arrives in steps, as real numbers."""
+        if not quantized(tensor):
+            return value
+        if self._layers_of_8_bits:  # as OpenVINO looks for it
+            centred = ov.subtract(ov.convert(value, "f32"), self.constant(np.float32(tensor.zero_point)))
+        else:  # exactly: a difference of floats would be fused with the product, and rounded otherwise
+            whole = ov.subtract(ov.convert(value, "i32"), self.constant(np.int32(tensor.zero_point)))
+            centred = ov.convert(whole, "f32")
+        return _output(ov.multiply(centred, self.constant(np.float32(tensor.scale))))
+
+    def _levels(self, tensor: Tensor) -> Value:
+        """What goes outside: a quantized tensor in steps, rounded half away from 0."""
+        if not quantized(tensor):
+            return self.value(tensor)
+        self._between.discard(tensor)
+        value, limits = self.value(tensor), np.iinfo(tensor.dtype)
+        steps = ov.round(ov.divide(value, self.constant(np.float32(tensor.scale))), "half_away_from_zero")
+        shifted = ov.add(steps, self.constant(np.float32(tensor.zero_point)))
+        clamped = ov.clamp(shifted, float(limits.min), float(limits.max))
+        # Of NaN, x86 makes the lowest integer of 32 bits, from which a zero point below 0 leads round to the highest.
+        of_nan = self.constant(np.float32(limits.max if tensor.zero_point < 0 else limits.min))
+        clamped = ov.select(ov.equal(value, value), clamped, of_nan)
+        return _output(ov.convert(clamped, "i8" if tensor.type is TensorType.INT8 else "u8"))
+
+    def _settle(self, tensor: Tensor) -> None:
+        """Put a quantized tensor that is read inside on its steps."""
+        if tensor in self._between:
+            self._between.discard(tensor)
+            limits, scale = np.iinfo(tensor.dtype), np.float32(tensor.scale)
+            ends = [np.array([(limit - tensor.zero_point) * scale], np.float32) for limit in (limits.min, limits.max)]
+            low, high = (self.constant(end) for end in ends)
+            for values in (self._rows, self._planes):
+                if tensor in values:
+                    values[tensor] = _output(ov.fake_quantize(values[tensor], low, high, low, high, 256))
 
     def transposed(self, value: Value, order: Sequence[int]) -> Value:
         """The value with its dimensions in another order."""
@@ -123,14 +193,15 @@ class GraphBuilder:
             value = self._planes[tensor] if planes else self._rows[tensor]
             shape = tuple(value.get_partial_shape().to_shape())
             wanted = tuple(tensor.shape[i] for i in _TO_PLANES) if planes else tensor.shape
-            if shape != wanted or value.get_element_type() != ELEMENT_TYPES[tensor.type]:
+            type = openvino.Type.f32 if quantized(tensor) else ELEMENT_TYPES[tensor.type]
+            if shape != wanted or value.get_element_type() != type:
                 raise Untranslatable(
                     node, f"OpenVINO would make {value.get_element_type().get_type_name()} {list(shape)} of {tensor}"
                 )
 
     def model(self, outputs: Sequence[Tensor]) -> openvino.Model:
         """The whole graph, which computes these tensors in this order."""
-        results = [ov.result(self.value(tensor)) for tensor in outputs]
+        results = [ov.result(self._levels(tensor)) for tensor in outputs]
         parameters = list(self.parameters.values())
         # OpenVINO's own names count on through the process, so that its cache would not know the graph again.
         for number, node in enumerate(parameters + results):
@@ -139,6 +210,22 @@ class GraphBuilder:
         for number, node in enumerate(model.get_ordered_ops()):
             node.set_friendly_name(f"node_{number}")
         return model
+
+
+def quantized(tensor: Tensor) -> bool:
+    """Whether a tensor's integers stand for real numbers, by one scale."""
+    return (
+        tensor.type in QUANTIZED and tensor.quantization is not None and len(tensor.quantization.scales) == 1 and tensor.scale > 0
+    )
+
+
+def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
+    """The array without what broadcasting would bring back."""
+    for axis in range(array.ndim):
+        first = array.take([0], axis)
+        if (array == first).all():
+            array = first
+    return array
 
 
 def _output(value: Value) -> Value:

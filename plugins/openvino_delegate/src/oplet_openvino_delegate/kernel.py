@@ -11,7 +11,7 @@ import openvino
 from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel
 from oplet.errors import DelegateApplicationError
 from oplet_openvino_delegate.graph import Untranslatable
-from oplet_openvino_delegate.partition import Compile, Partition, array_tensor, compile_partition, key_of
+from oplet_openvino_delegate.partition import Engine, Partition, array_tensor, compile_partition, key_of
 
 
 class PartitionKernel(DelegateKernel):
@@ -19,12 +19,12 @@ class PartitionKernel(DelegateKernel):
 
     Args:
         partition: what was compiled to see whether it can be; it serves until a shape changes.
-        compile: compiles a graph for the delegate's device.
+        engine: compiles graphs for the delegate's device.
     """
 
-    def __init__(self, partition: Partition | None, compile: Compile) -> None:
+    def __init__(self, partition: Partition | None, engine: Engine) -> None:
         self.partition = partition
-        self.compile = compile
+        self.engine = engine
 
     def init(self, context: Context, params: DelegateParams) -> None:
         self.params = params
@@ -34,7 +34,7 @@ class PartitionKernel(DelegateKernel):
         if self.partition is None or self.partition.key != key_of(nodes):
             self.partition = None  # before the next one is made: two take the memory of two
             try:
-                self.partition = compile_partition(nodes, self.params.input_tensors, outputs, self.compile)
+                self.partition = compile_partition(nodes, self.params.input_tensors, outputs, self.engine)
             except (Untranslatable, RuntimeError) as error:  # the runtime asks the delegate again, which claims less
                 raise DelegateApplicationError(f"OpenVINO does not run the partition with these shapes: {error}") from error
         for tensor in outputs:

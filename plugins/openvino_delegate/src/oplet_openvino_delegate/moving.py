@@ -47,7 +47,7 @@ def reshaping(*, newest: int, inputs: tuple[int, int] = (1, 1), constants: tuple
         out = node.outputs[0]
         graph.put(out, graph.reshaped(graph.flat(node.inputs[0]), out.shape))
 
-    return Translator(newest, translate, refuses, inputs=inputs, types=MOVED, constants=constants)
+    return Translator(newest, translate, refuses, inputs=inputs, types=MOVED, constants=constants, layer_of_8_bits=True)
 
 
 def splitting(*, data: int, axis: int, newest: int, inputs: int) -> Translator:
@@ -78,7 +78,9 @@ def splitting(*, data: int, axis: int, newest: int, inputs: int) -> Translator:
             graph.put_as(planes, out, pieces.output(position))
 
     constants = tuple(position for position in range(inputs) if position != data)
-    return Translator(newest, translate, refuses, inputs=(inputs, inputs), outputs=None, types=MOVED, constants=constants)
+    return Translator(
+        newest, translate, refuses, inputs=(inputs, inputs), outputs=None, types=MOVED, constants=constants, layer_of_8_bits=True
+    )
 
 
 def cut(graph: GraphBuilder, data: Tensor, out: Tensor, parts: Sequence[slice]) -> None:

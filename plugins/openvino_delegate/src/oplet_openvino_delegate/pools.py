@@ -15,7 +15,7 @@ from oplet_openvino_delegate.windows import padding_of, refuses_window
 Pool = Callable[[Value, list[int], list[int], list[int], list[int]], Value]
 
 
-def pooling(make: Pool, newest: int) -> Translator:
+def pooling(make: Pool, newest: int, *, layer_of_8_bits: bool = False) -> Translator:
     """An operator that pools rows and columns."""
 
     def refuses(node: Node) -> str:
@@ -32,4 +32,4 @@ def pooling(make: Pool, newest: int) -> Translator:
         made = make(graph.planes(node.inputs[0]), strides, begin, end, taps)
         graph.put_planes(node.outputs[0], activated(made, options.fused_activation_function))
 
-    return Translator(newest, translate, refuses)
+    return Translator(newest, translate, refuses, layer_of_8_bits=layer_of_8_bits)

@@ -14,7 +14,11 @@ from oplet_openvino_delegate.translators import FLOAT, Translator
 
 
 def reduction(
-    make: Callable[[Value, Value, bool], Value], *, newest: int = 2, types: Collection[TensorType] = FLOAT
+    make: Callable[[Value, Value, bool], Value],
+    *,
+    newest: int = 2,
+    types: Collection[TensorType] = FLOAT,
+    layer_of_8_bits: bool = False,
 ) -> Translator:
     """An operator that reduces along the axes that its second input has."""
 
@@ -42,4 +46,4 @@ def reduction(
             return
         graph.put(out, make(graph.value(data), graph.constant(np.array(axes, np.int64)), keep))
 
-    return Translator(newest, translate, refuses, inputs=(2, 2), types=types, constants=(1,))
+    return Translator(newest, translate, refuses, inputs=(2, 2), types=types, constants=(1,), layer_of_8_bits=layer_of_8_bits)

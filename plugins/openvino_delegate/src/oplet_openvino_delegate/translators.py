@@ -9,13 +9,13 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
-from oplet_openvino_delegate.graph import GraphBuilder
+from oplet_openvino_delegate.graph import QUANTIZED, GraphBuilder, quantized
 
 __all__ = ["FLOAT", "MOVED", "Translator", "refusal", "translator"]
 
 FLOAT = (TensorType.FLOAT32,)
-#: What operators that only move values take: what is quantized keeps its scale.
-MOVED = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL, TensorType.INT8, TensorType.UINT8)
+#: What operators that only move values take.
+MOVED = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL)
 #: OpenVINO's CPU kernels are written for at most so many dimensions.
 _MAX_RANK = 6
 
@@ -37,6 +37,8 @@ class Translator(NamedTuple):
         constants: positions of inputs that say what is to be done, axes or shapes, and must be constant.
         optional: positions of inputs that may be left out.
         custom: whether it is a custom operator.
+        layer_of_8_bits: whether it may be quantized, where that is asked for.
+        bias: the position of a bias, which quantized layers have in 32 bits.
         needs: positions of other inputs that must be constant, of the types of data.
     """
 
@@ -50,6 +52,8 @@ class Translator(NamedTuple):
     optional: tuple[int, ...] = ()
     needs: tuple[int, ...] = ()
     custom: bool = False
+    layer_of_8_bits: bool = False
+    bias: int | None = None
 
 
 @cache
@@ -62,8 +66,12 @@ def translator(op_name: str) -> Translator | None:
     return found
 
 
-def refusal(node: Node) -> str:
-    """Why a node is not claimed; "" if it can be tried."""
+def refusal(node: Node, *, layers_of_8_bits: bool = False) -> str:
+    """Why a node is not claimed; "" if it can be tried.
+
+    Args:
+        layers_of_8_bits: claim quantized layers too.
+    """
     found = translator(node.op_name)
     if found is None or found.custom is not (node.op is BuiltinOperator.CUSTOM):
         return f"{node.op_name} is none of the operators that are translated"
@@ -73,6 +81,12 @@ def refusal(node: Node) -> str:
         return f"it has {len(node.inputs)} inputs, not {found.inputs[0]} to {found.inputs[1]}"
     if not node.outputs or found.outputs not in (None, len(node.outputs)):
         return f"it has {len(node.outputs)} outputs, not {found.outputs}"
+    in_8_bits = found.types in (FLOAT, MOVED) and any(tensor.type in QUANTIZED for tensor in node.outputs)
+    if in_8_bits and not layers_of_8_bits:
+        return "it is quantized: OpenVINO may be a step off, and steps add up; the option quantized=1 takes it"
+    if in_8_bits and not found.layer_of_8_bits:
+        return f"it is quantized, and {node.op_name} is translated for real numbers only"
+    types = QUANTIZED if in_8_bits else found.types
     for position, tensor in enumerate(node.inputs):
         if tensor is None:
             if position not in found.optional:
@@ -80,11 +94,14 @@ def refusal(node: Node) -> str:
             continue
         if position in (*found.constants, *found.needs) and not tensor.is_constant:
             return f"its input {position}, {tensor}, is not constant"
-        reason = _unfit(tensor, None if position in found.constants else found.types)
+        wanted = None if position in found.constants else types
+        if in_8_bits and position == found.bias and tensor.is_constant:
+            wanted = (TensorType.INT32,)
+        reason = _unfit(tensor, wanted)
         if reason:
             return reason
     for tensor in node.outputs:
-        reason = _unfit(tensor, found.types)
+        reason = _unfit(tensor, types)
         if reason:
             return reason
     return found.refuses(node)
@@ -101,6 +118,8 @@ def _unfit(tensor: Tensor, types: Collection[TensorType] | None) -> str:
         return f"the shape of {tensor} is known only while running"
     if not tensor.size:
         return f"{tensor} has no elements"
+    if tensor.type in QUANTIZED and not quantized(tensor) and not (tensor.is_constant and tensor.quantization is not None):
+        return f"{tensor} has not one scale"
     if tensor.ndim > _MAX_RANK:
         return f"{tensor} has more than {_MAX_RANK} dimensions"
     return ""

@@ -6,4 +6,4 @@ from openvino import opset13 as ov
 
 from oplet_openvino_delegate.elementwise import unary
 
-TRANSLATOR = unary(ov.absolute, newest=1)
+TRANSLATOR = unary(ov.absolute, newest=1, layer_of_8_bits=True)

@@ -7,4 +7,4 @@ from openvino import opset13 as ov
 from oplet.schema.options import AddOptions
 from oplet_openvino_delegate.elementwise import broadcasting
 
-TRANSLATOR = broadcasting(ov.add, newest=2, options=AddOptions)
+TRANSLATOR = broadcasting(ov.add, newest=5, options=AddOptions, layer_of_8_bits=True)

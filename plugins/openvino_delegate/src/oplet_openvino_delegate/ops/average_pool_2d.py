@@ -13,4 +13,4 @@ def make(value: Value, strides: list[int], begin: list[int], end: list[int], tap
     return ov.avg_pool(value, strides, begin, end, taps, True)
 
 
-TRANSLATOR = pooling(make, newest=2)
+TRANSLATOR = pooling(make, newest=4, layer_of_8_bits=True)

@@ -17,4 +17,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put(node.outputs[0], ov.broadcast(graph.value(node.inputs[0]), shape))
 
 
-TRANSLATOR = Translator(3, translate, refuses_rescaling, inputs=(2, 2), types=MOVED, constants=(1,))
+TRANSLATOR = Translator(3, translate, refuses_rescaling, inputs=(2, 2), types=MOVED, constants=(1,), layer_of_8_bits=True)

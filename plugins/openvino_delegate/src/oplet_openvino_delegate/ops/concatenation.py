@@ -33,4 +33,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_as(planes, out, activated(made, options.fused_activation_function))
 
 
-TRANSLATOR = Translator(3, translate, refuses, inputs=(1, 4096), types=MOVED)
+TRANSLATOR = Translator(3, translate, refuses, inputs=(1, 4096), types=MOVED, layer_of_8_bits=True)

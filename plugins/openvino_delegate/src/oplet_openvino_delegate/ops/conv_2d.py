@@ -39,10 +39,11 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     if groups == 1:
         made = ov.convolution(graph.planes(data), ordered(graph, weights, (0, 3, 1, 2)), strides, begin, end, dilations)
     else:
-        grouped = weights.data.transpose(0, 3, 1, 2).reshape(groups, filters // groups, channels, height, width)
-        made = ov.group_convolution(graph.planes(data), graph.constant(grouped), strides, begin, end, dilations)
-    total = with_bias(graph, made, node.optional_input(2))
+        grouped = (groups, filters // groups, channels, height, width)
+        taps = graph.arranged(weights, lambda array: array.transpose(0, 3, 1, 2).reshape(grouped))
+        made = ov.group_convolution(graph.planes(data), taps, strides, begin, end, dilations)
+    total = with_bias(graph, made, node.optional_input(2), data, weights)
     graph.put_planes(out, activated(total, options.fused_activation_function))
 
 
-TRANSLATOR = Translator(8, translate, refuses, inputs=(2, 3), optional=(2,))
+TRANSLATOR = Translator(8, translate, refuses, inputs=(2, 3), optional=(2,), layer_of_8_bits=True, bias=2)

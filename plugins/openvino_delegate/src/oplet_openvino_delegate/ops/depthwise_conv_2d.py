@@ -35,12 +35,12 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     channels = data.shape[3]
     grouped = (channels, filters // channels, 1, height, width)
     if weights.is_constant:
-        taps = graph.constant(weights.data[0].transpose(2, 0, 1).reshape(grouped))
+        taps = graph.arranged(weights, lambda array: array[0].transpose(2, 0, 1).reshape(grouped))
     else:
         taps = graph.reshaped(graph.transposed(graph.value(weights), (3, 0, 1, 2)), grouped)
     made = ov.group_convolution(graph.planes(data), taps, strides, begin, end, dilations)
-    total = with_bias(graph, made, node.optional_input(2))
+    total = with_bias(graph, made, node.optional_input(2), data, weights)
     graph.put_planes(out, activated(total, options.fused_activation_function))
 
 
-TRANSLATOR = Translator(7, translate, refuses, inputs=(2, 3), optional=(2,))
+TRANSLATOR = Translator(7, translate, refuses, inputs=(2, 3), optional=(2,), layer_of_8_bits=True, bias=2)

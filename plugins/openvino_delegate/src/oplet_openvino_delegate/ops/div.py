@@ -7,4 +7,4 @@ from openvino import opset13 as ov
 from oplet.schema.options import DivOptions
 from oplet_openvino_delegate.elementwise import broadcasting
 
-TRANSLATOR = broadcasting(ov.divide, newest=2, options=DivOptions)
+TRANSLATOR = broadcasting(ov.divide, newest=5, options=DivOptions)

@@ -8,6 +8,7 @@ from oplet import Node
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_openvino_delegate.activations import activated, refuses_activation
+from oplet_openvino_delegate.convolutions import real_bias
 from oplet_openvino_delegate.graph import GraphBuilder
 from oplet_openvino_delegate.translators import Translator
 
@@ -31,9 +32,15 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     rows = graph.reshaped(graph.flat(data), (data.size // depth, depth))
     made = ov.matmul(rows, graph.value(weights), False, True)
     if bias is not None:
-        made = ov.add(made, graph.reshaped(graph.value(bias), (1, units)))
+        constant = bias.is_constant
+        bias_row = (
+            graph.constant(real_bias(bias, data, weights).reshape(1, units))
+            if constant
+            else graph.reshaped(graph.value(bias), (1, units))
+        )
+        made = ov.add(made, bias_row)
     made = activated(made, node.options(FullyConnectedOptions).fused_activation_function)
     graph.put(out, graph.reshaped(made.output(0), out.shape))
 
 
-TRANSLATOR = Translator(14, translate, refuses, inputs=(2, 3), optional=(2,))
+TRANSLATOR = Translator(14, translate, refuses, inputs=(2, 3), optional=(2,), layer_of_8_bits=True, bias=2)

@@ -30,4 +30,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put(node.outputs[0], ov.gather(graph.value(data), graph.constant(positions.data, np.int32), axis))
 
 
-TRANSLATOR = Translator(4, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,))
+TRANSLATOR = Translator(4, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,), layer_of_8_bits=True)

@@ -18,4 +18,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_as(planes, node.outputs[0], ov.gelu(graph.planes(data) if planes else graph.value(data), mode))
 
 
-TRANSLATOR = Translator(2, translate)
+TRANSLATOR = Translator(2, translate, layer_of_8_bits=True)

@@ -19,4 +19,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_as(planes, node.outputs[0], ov.prelu(graph.planes(data) if planes else graph.value(data), alpha))
 
 
-TRANSLATOR = Translator(2, translate)
+TRANSLATOR = Translator(2, translate, layer_of_8_bits=True)

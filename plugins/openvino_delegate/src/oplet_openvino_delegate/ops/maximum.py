@@ -6,4 +6,4 @@ from openvino import opset13 as ov
 
 from oplet_openvino_delegate.elementwise import broadcasting
 
-TRANSLATOR = broadcasting(ov.maximum, newest=2)
+TRANSLATOR = broadcasting(ov.maximum, newest=5, layer_of_8_bits=True)

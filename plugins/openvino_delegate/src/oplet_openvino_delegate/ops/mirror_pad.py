@@ -33,4 +33,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, mode))
 
 
-TRANSLATOR = Translator(2, translate, refuses, inputs=(2, 2), constants=(1,))
+TRANSLATOR = Translator(2, translate, refuses, inputs=(2, 2), constants=(1,), layer_of_8_bits=True)

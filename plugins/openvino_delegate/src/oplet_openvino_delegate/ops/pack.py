@@ -27,4 +27,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put(out, ov.concat([graph.reshaped(graph.value(tensor), shape) for tensor in node.inputs], axis))
 
 
-TRANSLATOR = Translator(2, translate, refuses, inputs=(1, 4096), types=MOVED)
+TRANSLATOR = Translator(2, translate, refuses, inputs=(1, 4096), types=MOVED, layer_of_8_bits=True)

@@ -17,4 +17,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, "constant", graph.constant(np.float32(0))))
 
 
-TRANSLATOR = Translator(2, translate, refuses_edges, inputs=(2, 2), constants=(1,))
+TRANSLATOR = Translator(2, translate, refuses_edges, inputs=(2, 2), constants=(1,), layer_of_8_bits=True)

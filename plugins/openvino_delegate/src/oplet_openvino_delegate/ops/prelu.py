@@ -23,4 +23,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_as(planes, out, ov.add(ov.maximum(value, zero), ov.multiply(ov.minimum(value, zero), slope)))
 
 
-TRANSLATOR = Translator(1, translate, inputs=(2, 2))
+TRANSLATOR = Translator(1, translate, inputs=(2, 2), layer_of_8_bits=True)

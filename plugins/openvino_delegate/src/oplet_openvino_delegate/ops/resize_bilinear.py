@@ -34,4 +34,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_planes(out, made)
 
 
-TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), constants=(1,))
+TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), constants=(1,), layer_of_8_bits=True)

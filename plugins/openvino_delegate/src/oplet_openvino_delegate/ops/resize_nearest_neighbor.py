@@ -29,7 +29,8 @@ def _positions(node: Node, axis: int) -> NDArray[np.int64]:
     scale = np.float32(size - 1) / np.float32(wanted - 1) if corners else np.float32(size) / np.float32(wanted)
     real = (np.arange(wanted, dtype=np.float32) + np.float32(0.5 if options.half_pixel_centers else 0)) * scale
     whole = np.floor(real.astype(np.float64) + 0.5) if options.align_corners else np.floor(real)
-    return np.clip(whole.astype(np.int64), 0, size - 1)
+    found: NDArray[np.int64] = np.clip(whole.astype(np.int64), 0, size - 1)
+    return found
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
@@ -55,4 +56,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_planes(out, made)
 
 
-TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), constants=(1,))
+TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), constants=(1,), layer_of_8_bits=True)

@@ -22,4 +22,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     cut(graph, data, node.outputs[0], whole)
 
 
-TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,))
+TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,), layer_of_8_bits=True)

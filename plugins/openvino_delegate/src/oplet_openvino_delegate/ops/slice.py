@@ -24,4 +24,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     cut(graph, node.inputs[0], out, [slice(start, start + size, 1) for start, size in zip(starts, out.shape)])
 
 
-TRANSLATOR = Translator(6, translate, refuses, inputs=(3, 3), types=MOVED, constants=(1, 2))
+TRANSLATOR = Translator(6, translate, refuses, inputs=(3, 3), types=MOVED, constants=(1, 2), layer_of_8_bits=True)

@@ -26,4 +26,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_as(planes, node.outputs[0], ov.softmax(value, 1 if planes else data.ndim - 1))
 
 
-TRANSLATOR = Translator(1, translate, refuses)
+TRANSLATOR = Translator(3, translate, refuses, layer_of_8_bits=True)

@@ -24,4 +24,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put_planes(node.outputs[0], made)
 
 
-TRANSLATOR = Translator(1, translate, refuses)
+TRANSLATOR = Translator(1, translate, refuses, layer_of_8_bits=True)

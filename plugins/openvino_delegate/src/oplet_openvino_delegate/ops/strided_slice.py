@@ -45,4 +45,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     cut(graph, node.inputs[0], node.outputs[0], [slice(*part) for part in _parts(node)])
 
 
-TRANSLATOR = Translator(8, translate, refuses, inputs=(4, 4), types=MOVED, constants=(1, 2, 3))
+TRANSLATOR = Translator(8, translate, refuses, inputs=(4, 4), types=MOVED, constants=(1, 2, 3), layer_of_8_bits=True)

@@ -7,4 +7,4 @@ from openvino import opset13 as ov
 from oplet.schema.options import SubOptions
 from oplet_openvino_delegate.elementwise import broadcasting
 
-TRANSLATOR = broadcasting(ov.subtract, newest=2, options=SubOptions)
+TRANSLATOR = broadcasting(ov.subtract, newest=5, options=SubOptions, layer_of_8_bits=True)

@@ -6,4 +6,4 @@ from openvino import opset13 as ov
 
 from oplet_openvino_delegate.reductions import reduction
 
-TRANSLATOR = reduction(ov.reduce_sum)
+TRANSLATOR = reduction(ov.reduce_sum, layer_of_8_bits=True)

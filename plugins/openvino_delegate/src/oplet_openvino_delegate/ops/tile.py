@@ -25,4 +25,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put(node.outputs[0], ov.tile(graph.value(node.inputs[0]), times))
 
 
-TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,))
+TRANSLATOR = Translator(3, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,), layer_of_8_bits=True)

@@ -26,4 +26,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put(node.outputs[0], graph.transposed(graph.value(data), order))
 
 
-TRANSLATOR = Translator(6, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,))
+TRANSLATOR = Translator(6, translate, refuses, inputs=(2, 2), types=MOVED, constants=(1,), layer_of_8_bits=True)

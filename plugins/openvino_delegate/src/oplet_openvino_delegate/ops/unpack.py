@@ -30,4 +30,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
         graph.put(out, graph.reshaped(pieces.output(position), out.shape))
 
 
-TRANSLATOR = Translator(4, translate, refuses, outputs=None, types=MOVED)
+TRANSLATOR = Translator(4, translate, refuses, outputs=None, types=MOVED, layer_of_8_bits=True)
