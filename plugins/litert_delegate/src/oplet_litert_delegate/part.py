@@ -115,7 +115,8 @@ class _Writer:
     def add_node(self, node: Node) -> None:
         custom = node.op is BuiltinOperator.CUSTOM
         inputs = [None if tensor is None else self.add_read(tensor) for tensor in node.inputs]
-        parameters = [self._add(tensor) for tensor in node.intermediates]
+        # Only their quantization counts, and what else the file may use such a tensor for is another's.
+        parameters = [self._new(tensor) for tensor in node.intermediates]
         self.graph.add_operator(
             node.op_name if custom else node.op,
             inputs,
@@ -150,11 +151,13 @@ class _Writer:
 
     def _add(self, tensor: Tensor, **content: Any) -> int:
         if tensor not in self.places:
-            table = self._tables[tensor.index]
-            self.places[tensor] = self.graph.add_tensor(
-                table.name or "", tensor.type, tensor.shape, quantization=self._quantization(table), **content
-            )
+            self.places[tensor] = self._new(tensor, **content)
         return self.places[tensor]
+
+    def _new(self, tensor: Tensor, **content: Any) -> int:
+        table = self._tables[tensor.index]
+        quantization = self._quantization(table)
+        return self.graph.add_tensor(table.name or "", tensor.type, tensor.shape, quantization=quantization, **content)
 
     def _quantization(self, table: tables.Tensor) -> tables.QuantizationParameters | None:
         """The tensor's, with the tensors that it names at their places here."""
