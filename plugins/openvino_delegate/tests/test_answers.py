@@ -203,3 +203,35 @@ def test_quantized_borders_agree_to_the_bit_and_to_a_step() -> None:
         delegate = load_delegate("openvino")
         got = run_op(model, real * F32(1.01), experimental_delegates=[delegate])[0].astype(int)
         assert np.abs(got - run_op(model, real * F32(1.01))[0].astype(int)).max() <= 1
+
+
+def quantized_model(stride: int = 1) -> bytes:
+    """CONV_2D and ADD in 8 bits."""
+    image, out = Spec("int8", (1, 6, 6, 4), scale=[0.05], zero_point=[3]), (1, -(-6 // stride), -(-6 // stride), 8)
+    tensors = {
+        "x": image,
+        "w": Spec(
+            "int8", (8, 1, 1, 4), scale=[0.01], zero_point=[0], data=RANDOM.integers(-127, 128, (8, 1, 1, 4)).astype(np.int8)
+        ),
+        "b": Spec("int32", (8,), scale=[0.0005], zero_point=[0], data=RANDOM.integers(-500, 500, 8).astype(np.int32)),
+        "c": Spec("int8", out, scale=[0.04], zero_point=[-9]),
+        "s": Spec("int8", out, scale=[0.08], zero_point=[-9]),
+    }
+    conv = o.Conv2DOptions(padding=Padding.SAME, stride_h=stride, stride_w=stride)
+    return graph_model(Graph(tensors, "x", "s", [Op("CONV_2D", "x w b", "c", conv), Op("ADD", "c c", "s", o.AddOptions())]))
+
+
+def test_quantized_layers_are_taken_where_one_asks_for_them_and_stay_within_two_steps() -> None:
+    model, x = quantized_model(), RANDOM.integers(-128, 128, (1, 6, 6, 4)).astype(np.int8)
+    plain = Interpreter(model_content=model, experimental_delegates=[load_delegate("openvino")])
+    assert plain.delegation_reports()[0].unsupported[0].startswith("it is quantized: OpenVINO may be a step off")
+    asked = Interpreter(model_content=model, experimental_delegates=[load_delegate("openvino", {"quantized": 1})])
+    assert asked.delegation_reports()[0].partitions == [[0, 1]]
+    [got] = run_op(model, x, experimental_delegates=[load_delegate("openvino", {"quantized": 1})])
+    assert np.abs(got.astype(int) - run_op(model, x)[0].astype(int)).max() <= 2
+
+
+def test_a_partition_of_whose_output_openvino_makes_another_shape_is_given_back() -> None:
+    model, x = quantized_model(stride=2), RANDOM.integers(-128, 128, (1, 6, 6, 4)).astype(np.int8)
+    [got] = run_op(model, x, experimental_delegates=[load_delegate("openvino", {"quantized": 1})])
+    assert np.abs(got.astype(int) - run_op(model, x)[0].astype(int)).max() <= 2

@@ -90,7 +90,7 @@ def test_a_partition_that_does_not_compile_is_given_back_with_the_reason(monkeyp
     monkeypatch.setattr(module.compiling, "compiled", refuses)
     partitions, refused = report(CHAIN)
     assert not partitions
-    assert refused[0] == "OpenVINO does not compile its partition: no kernel for it"
+    assert refused[0] == "OpenVINO does not run its partition: no kernel for it"
     x = np.array([-1, 0, 1, 2], F32)
     np.testing.assert_array_equal(run_op(CHAIN, x, experimental_delegates=[load_delegate("openvino")])[0], run_op(CHAIN, x)[0])
 

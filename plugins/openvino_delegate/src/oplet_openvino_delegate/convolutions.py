@@ -23,10 +23,12 @@ def refuses_filter(data: Tensor, weights: Tensor, bias: Tensor | None, filters: 
 
 def real_bias(bias: Tensor, data: Tensor, weights: Tensor) -> NDArray[np.float32]:
     """The bias in real numbers: integers are in units of the product of the scales."""
+    values: NDArray[np.float32] = bias.data
     if bias.type is not TensorType.INT32:
-        return bias.data
+        return values
     scales = weights.quantization.scales if weights.quantization is not None else np.ones(1)
-    return (bias.data * (np.float64(data.scale) * scales.astype(np.float64))).astype(np.float32)
+    values = (bias.data * (np.float64(data.scale) * scales.astype(np.float64))).astype(np.float32)
+    return values
 
 
 def with_bias(graph: GraphBuilder, value: Value, bias: Tensor | None, data: Tensor, weights: Tensor) -> Value:

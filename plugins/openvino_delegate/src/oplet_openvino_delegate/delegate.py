@@ -16,7 +16,7 @@ from oplet import BuiltinOperator, Context, Delegate, DelegateContext, DelegateF
 from oplet_openvino_delegate import compiling
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.kernel import PartitionKernel
-from oplet_openvino_delegate.partition import Engine, Partition, compile_partition
+from oplet_openvino_delegate.partition import Engine, Partition, compile_partition, first_line
 from oplet_openvino_delegate.translators import refusal
 
 _NUMBERS = ("num_threads", "min_nodes", "max_partitions", "quantized")
@@ -126,7 +126,7 @@ def _attempt(
     except Untranslatable as error:
         return {error.node.index: error.reason}
     except RuntimeError as error:
-        return dict.fromkeys(indices, f"OpenVINO does not compile its partition: {error}")
+        return dict.fromkeys(indices, f"OpenVINO does not run its partition: {first_line(error)}")
     return {}
 
 

@@ -35,12 +35,12 @@ class Partition(NamedTuple):
     """A compiled partition.
 
     Attributes:
-        compiled: what OpenVINO made of it.
+        request: what runs it.
         inputs: the tensors that it is fed, in the order of its parameters.
         key: what it was made for: `key_of` the partition.
     """
 
-    compiled: openvino.CompiledModel
+    request: openvino.InferRequest
     inputs: list[Tensor]
     key: list[Any]
 
@@ -76,20 +76,26 @@ def translated(
                 builder.moving = found.types is MOVED
                 found.translate(builder, node)
         except (RuntimeError, TypeError, ValueError) as error:  # what OpenVINO's functions raise
-            raise Untranslatable(node, f"OpenVINO refuses it: {_first_line(error)}") from error
+            raise Untranslatable(node, f"OpenVINO refuses it: {first_line(error)}") from error
         builder.check(node)
     return builder.model(outputs), list(builder.parameters)
 
 
 def compile_partition(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor], engine: Engine) -> Partition:
-    """Translate and compile some nodes.
+    """Translate and compile some nodes, and run them once: what OpenVINO cannot run, it may say only then.
 
     Raises:
         Untranslatable: one of the nodes cannot be translated.
-        RuntimeError: OpenVINO does not compile the graph.
+        RuntimeError: OpenVINO does not compile or run the graph.
     """
     model, fed = translated(nodes, inputs, outputs, layers_of_8_bits=engine.layers_of_8_bits)
-    return Partition(compiling.compiled(model, engine.device, engine.told), fed, key_of(nodes))
+    request = compiling.compiled(model, engine.device, engine.told).create_infer_request()
+    request.infer(share_outputs=True)
+    for position, tensor in enumerate(outputs):  # 2026.4 loses the stride of quantized convolutions of 1x1
+        shape = tuple(request.get_output_tensor(position).shape)
+        if shape != tensor.shape:
+            raise RuntimeError(f"it makes {list(shape)} of {tensor}")
+    return Partition(request, fed, key_of(nodes))
 
 
 def array_tensor(array: np.ndarray[Any, Any]) -> openvino.Tensor:
@@ -97,8 +103,8 @@ def array_tensor(array: np.ndarray[Any, Any]) -> openvino.Tensor:
     return openvino.Tensor(array, shared_memory=True)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """The sentence that tells in what OpenVINO says over many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Exception from", "Check '", "While validating"))]
-    return (telling or lines or [type(error).__name__])[-1 if not telling else 0][:300]
+    return (telling or lines[::-1] or [type(error).__name__])[0][:300]
