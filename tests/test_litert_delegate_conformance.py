@@ -88,3 +88,24 @@ def _graded(got: Any, want: Any, others: Callable[[Any, Any, bool], str], loose:
     finite = np.abs(want[np.isfinite(want)])
     scale = max(1.0, float(finite.max())) if finite.size else 1.0
     return "exact" if np.allclose(got, want, rtol=1e-3, atol=1e-4 * scale, equal_nan=True) else "wrong"
+
+
+def test_custom_ops_in_python_go_with_everything_else_in_litert() -> None:
+    """MediaPipe's face model with attention, which LiteRT's Python package cannot run."""
+    archive = CORPUS / "real" / "unrunnable.zip"
+    if not archive.is_file():
+        pytest.skip("the recorded models are not here")
+    with zipfile.ZipFile(archive) as file:
+        content = file.read("mediapipe__mp_face_landmark_with_attention/model.tflite")
+    delegated, plain = with_delegate(model_content=content), Interpreter(model_content=content)
+    [detail] = plain.get_input_details()
+    image = np.random.default_rng(1).random(detail["shape"]).astype(np.float32)
+    for interpreter in (delegated, plain):
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(detail["index"], image)
+        interpreter.invoke()
+    runs = {report.op for report in delegated.explain() if "DEQUANTIZE" not in report.op}  # of constants: they ran before
+    assert runs == {"LiteRT", "Landmarks2TransformMatrix", "TransformTensorBilinear", "TransformLandmarks"}
+    for output in plain.get_output_details():
+        wanted = plain.get_tensor(output["index"])
+        np.testing.assert_allclose(delegated.get_tensor(output["index"]), wanted, rtol=1e-4, atol=1e-4)
