@@ -151,3 +151,10 @@ def test_a_resize_to_what_it_cannot_do_gives_the_nodes_back_and_another_takes_th
             interpreter.get_tensor(5), run_op(CHAIN, x, resize=True)[0] if size else x, rtol=1e-5, atol=1e-6
         )
         assert interpreter.delegation_reports()[0].partitions == partitions
+
+
+def test_the_readme_has_every_operator() -> None:
+    text = (Path(__file__).parents[1] / "README.md").read_text().lower()
+    modules = [path.stem for path in Path(module.__file__).parent.glob("ops/*.py") if path.stem != "__init__"]
+    assert len(modules) > 80
+    assert not [name for name in modules if f"`{name}`" not in text]
