@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
+from oplet.schema.options import ReverseSequenceOptions
 
 __all__ = ["dies_of"]
 
@@ -67,8 +68,8 @@ def _of_this_operator(node: Node) -> str:
         return "LiteRT reads wherever an index says"
     if node.op in _COMPARES and any(t.type in _QUANTIZED and not 0 < t.scale < 1 for t in node.inputs):
         return "LiteRT ends the process where a scale is missing, or not below 1"
-    if node.op is _Op.REVERSE_SEQUENCE and not (node.inputs[1].is_constant and (node.inputs[1].data >= 0).all()):
-        return "LiteRT writes where it must not if a length is negative"
+    if node.op is _Op.REVERSE_SEQUENCE and not _lengths_fit(node):
+        return "LiteRT writes where it must not if a length is negative or too large"
     if node.op in _QUANTIZES_ONCE and node.inputs[0].type is not node.outputs[0].type:
         return f"LiteRT ends the process where {node.inputs[0].type.name} becomes {node.outputs[0].type.name}"
     if node.op in _RECURRENT and not all(t is None or t.is_constant or t.is_variable for t in node.inputs[1:]):
@@ -82,6 +83,12 @@ def _of_this_operator(node: Node) -> str:
         if not divisor.is_constant or np.isin(divisor.data, (0, -1)).any():
             return "LiteRT ends the process where the lowest number is divided by -1"
     return ""
+
+
+def _lengths_fit(node: Node) -> bool:
+    data, lengths = node.inputs
+    longest = data.shape[node.options(ReverseSequenceOptions).seq_dim]
+    return lengths.is_constant and bool(((lengths.data >= 0) & (lengths.data <= longest)).all())
 
 
 def _far_apart(tensors: list[Tensor]) -> bool:
