@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
-from oplet.schema.options import ReverseSequenceOptions
+from oplet.schema.options import LocalResponseNormalizationOptions, ReverseSequenceOptions
 
 __all__ = ["dies_of"]
 
@@ -37,6 +37,7 @@ _OPTIONAL = frozenset(
     }
 )  # fmt: skip
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_WIDEST = 1024
 #: Its fixed-point arithmetic is made for scales that are nearer to one another than this.
 _FARTHEST = 2.0**16
 
@@ -70,6 +71,8 @@ def _of_this_operator(node: Node) -> str:
         return "LiteRT ends the process where a scale is missing, or not below 1"
     if node.op is _Op.REVERSE_SEQUENCE and not _lengths_fit(node):
         return "LiteRT writes where it must not if a length is negative or too large"
+    if node.op is _Op.LOCAL_RESPONSE_NORMALIZATION and not 0 <= node.options(LocalResponseNormalizationOptions).radius <= _WIDEST:
+        return f"LiteRT makes tables as wide as the radius, {node.options(LocalResponseNormalizationOptions).radius}"
     if node.op in _QUANTIZES_ONCE and node.inputs[0].type is not node.outputs[0].type:
         return f"LiteRT ends the process where {node.inputs[0].type.name} becomes {node.outputs[0].type.name}"
     if node.op in _RECURRENT and not all(t is None or t.is_constant or t.is_variable for t in node.inputs[1:]):
