@@ -8,7 +8,7 @@ from oplet.schema.enums import Padding
 
 
 def padding_of(
-    padding: Padding, sizes: Sequence[int], taps: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1)
+    padding: Padding, sizes: Sequence[int], taps: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1, 1)
 ) -> tuple[list[int], list[int]]:
     """Rows and columns to add before and behind the image; SAME puts an odd one behind."""
     begin, end = [], []

@@ -30,4 +30,4 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     graph.put(out, ov.convert(value, {TensorType.FLOAT32: "f32", TensorType.INT32: "i32"}[out.type]))
 
 
-TRANSLATOR = Translator(1, translate, refuses, types=_TYPES)
+TRANSLATOR = Translator(6, translate, refuses, types=_TYPES)
