@@ -333,6 +333,27 @@ def test_float16_weights_are_unpacked_by_litert() -> None:
     np.testing.assert_allclose(run(interpreter, value), run(plain, value), rtol=1e-5, atol=1e-6)
 
 
+def test_weights_that_litert_unpacks_are_not_kept_unpacked_by_oplet() -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y, wide = (graph.add_tensor(name, F32, shape) for name, shape in (("x", [None, 3]), ("y", [None, 3]), ("wide", [3, 3])))
+    narrow = graph.add_tensor("narrow", "float16", [3, 3], data=np.eye(3, dtype=np.float16))
+    graph.add_operator("DEQUANTIZE", [narrow], [wide])
+    graph.add_operator("FULLY_CONNECTED", [x, wide, None], [y], FullyConnectedOptions())
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    interpreter = opened(builder.to_bytes())
+    for rows in (1, 4):
+        interpreter.resize_tensor_input(x, [rows, 3])
+        interpreter.allocate_tensors()
+        assert plan(interpreter) == ["LiteRT"]
+        assert not interpreter._subgraphs[0].tensors[wide].has_data
+        value = random.standard_normal((rows, 3)).astype(F32)
+        np.testing.assert_allclose(run(interpreter, value), [value], rtol=1e-6)
+    interpreter.remove_all_delegates()
+    np.testing.assert_allclose(run(interpreter, value), [value], rtol=1e-6)
+
+
 def test_a_constant_is_written_once_however_many_nodes_read_it() -> None:
     weights = random.standard_normal((64, 64)).astype(F32)
     builder = ModelBuilder()

@@ -297,6 +297,16 @@ class Context:
             array: of the tensor's shape and dtype, writeable; it must stay good as long as somebody holds it.
         """
 
+    def drop_computed(self, node: Node) -> None:
+        """Let go, in a delegate's kernel's `bind`, of what its nodes computed for one another while shapes were worked out.
+
+        Those are constants, unpacked weights for instance, which an engine has from the file. They are computed again when the
+        graph is prepared next.
+
+        Args:
+            node: the kernel's own.
+        """
+
     @property
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, temporaries included."""

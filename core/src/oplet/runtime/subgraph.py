@@ -478,6 +478,17 @@ class Subgraph(KernelContext):
         thunk = partial(registration.invoke, self, node)
         return watched(self, node, thunk) if self.session.checks else thunk
 
+    def drop_computed(self, node: Node) -> None:
+        params = None if self.delegation is None else self.delegation.kernels.get(node.index)
+        if params is None:
+            return
+        self.folding.forget(params.nodes)
+        inner = {tensor for replaced in params.nodes for tensor in replaced.outputs}.difference(params.output_tensors)
+        for tensor in inner:
+            if tensor.allocation is Allocation.COMPUTED:
+                self.session.memory.give_back(tensor)
+                tensor.provide(None)
+
     # Memory --------------------------------------------------------------------------------------------------
 
     def _replaced(self, node: Node, lives: dict[Tensor, int], position: int) -> Tensor | None:

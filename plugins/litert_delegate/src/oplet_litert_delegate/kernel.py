@@ -52,6 +52,7 @@ class LiteRTKernel(DelegateKernel):
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
         engine = self._current
+        context.drop_computed(node)  # LiteRT unpacks weights itself
         before = [step for port in (*engine.inputs, *engine.variables) for step in _inward(engine, port)]
         after = [step for port in (*engine.outputs, *engine.variables) for step in _outward(engine, port)]
         invoke = engine.run
