@@ -9,7 +9,7 @@ import numpy as np
 import openvino
 import pytest
 
-from oplet import Interpreter, load_delegate
+from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoType, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, ReducerOptions
 from oplet.testing import Graph, Op, Spec, graph_model, one_op_model, run_op
@@ -151,6 +151,26 @@ def test_a_resize_to_what_it_cannot_do_gives_the_nodes_back_and_another_takes_th
             interpreter.get_tensor(5), run_op(CHAIN, x, resize=True)[0] if size else x, rtol=1e-5, atol=1e-6
         )
         assert interpreter.delegation_reports()[0].partitions == partitions
+
+
+def test_a_model_that_it_runs_as_a_whole_runs_asynchronously() -> None:
+    model = graph_model(Graph(dict.fromkeys("ab", VECTOR), "a", "b", [Op("TANH", "a", "b")]))
+    interpreter = Interpreter(model_content=model, experimental_delegates=[load_delegate("openvino")])
+    interpreter.allocate_tensors()
+    runner = interpreter.get_async_signature_runner()
+    runner.prepare_backends()
+    x, y = np.array([-1, 0, 1, 2], F32), np.zeros(4, F32)
+    names = [
+        (next(iter(details)), io)
+        for details, io in ((runner.get_input_details(), IoType.INPUT), (runner.get_output_details(), IoType.OUTPUT))
+    ]
+    with runner.create_task() as task:
+        for (name, io), array in zip(names, (x, y)):
+            buffer = runner.register_buffer(io, BackendBuffer(array), {BufferAttribute.RESOURCE_TYPE_NAME: NUMPY_BUFFER})
+            task.set_buffer(name, buffer)
+        runner.invoke_async(task)
+        runner.wait(task)
+    np.testing.assert_allclose(y, np.tanh(x), rtol=1e-5)
 
 
 def test_the_readme_has_every_operator() -> None:

@@ -42,7 +42,7 @@ class PartitionKernel(DelegateKernel):
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
         partition = cast(Partition, self.partition)
-        request = partition.request
+        request = partition.compiled.create_infer_request()
         inputs, outputs = ([tensor.data for tensor in tensors] for tensors in (partition.inputs, self.params.output_tensors))
         for position, array in enumerate(inputs):
             request.set_input_tensor(position, array_tensor(array))

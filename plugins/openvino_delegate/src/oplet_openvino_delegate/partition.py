@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import openvino
+from numpy.typing import NDArray
 
-from oplet import Node, Tensor
+from oplet import Allocation, Node, Tensor
 from oplet_openvino_delegate import compiling
 from oplet_openvino_delegate.graph import GraphBuilder, Untranslatable
 from oplet_openvino_delegate.translators import MOVED, refusal, translator
@@ -35,26 +35,40 @@ class Partition(NamedTuple):
     """A compiled partition.
 
     Attributes:
-        request: what runs it.
+        compiled: what OpenVINO made of it.
         inputs: the tensors that it is fed, in the order of its parameters.
         key: what it was made for: `key_of` the partition.
     """
 
-    request: openvino.InferRequest
+    compiled: openvino.CompiledModel
     inputs: list[Tensor]
     key: list[Any]
+
+
+class _Same:
+    """An array that equals only itself."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.array is other.array
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def key_of(nodes: Sequence[Node]) -> list[Any]:
     """The shapes, types and computed constants on which a partition's graph depends."""
     tensors = dict.fromkeys(tensor for node in nodes for tensor in (*node.inputs, *node.outputs) if tensor is not None)
-    return [(tensor.shape, tensor.type, _content(tensor)) for tensor in tensors]
+    return [(tensor.shape, tensor.type, tensor.is_constant, _content(tensor)) for tensor in tensors]
 
 
 def _content(tensor: Tensor) -> object:
-    if not tensor.is_constant or not tensor.has_data:
-        return None
-    return tensor.data.tobytes() if tensor.size <= _COMPARED else id(tensor.data)
+    if tensor.allocation is not Allocation.COMPUTED:
+        return None  # the file's constants stay what they are
+    return tensor.data.tobytes() if tensor.size <= _COMPARED else _Same(tensor.data)
 
 
 def translated(
@@ -89,16 +103,17 @@ def compile_partition(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: 
         RuntimeError: OpenVINO does not compile or run the graph.
     """
     model, fed = translated(nodes, inputs, outputs, layers_of_8_bits=engine.layers_of_8_bits)
-    request = compiling.compiled(model, engine.device, engine.told).create_infer_request()
+    compiled = compiling.compiled(model, engine.device, engine.told)
+    request = compiled.create_infer_request()
     request.infer(share_outputs=True)
     for position, tensor in enumerate(outputs):  # 2026.4 loses the stride of quantized convolutions of 1x1
         shape = tuple(request.get_output_tensor(position).shape)
         if shape != tensor.shape:
             raise RuntimeError(f"it makes {list(shape)} of {tensor}")
-    return Partition(request, fed, key_of(nodes))
+    return Partition(compiled, fed, key_of(nodes))
 
 
-def array_tensor(array: np.ndarray[Any, Any]) -> openvino.Tensor:
+def array_tensor(array: NDArray[Any]) -> openvino.Tensor:
     """OpenVINO's view of an array."""
     return openvino.Tensor(array, shared_memory=True)
 
