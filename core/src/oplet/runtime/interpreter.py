@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +19,9 @@ from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
 from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
-from oplet.ops.tensor import Tensor
 from oplet.runtime.arithmetic import Arithmetic
 from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
-from oplet.runtime.details import node_details, tensor_details
-from oplet.runtime.explain import NodeReport, explain_nodes
+from oplet.runtime.descriptions import Descriptions
 from oplet.runtime.limits import Limits
 from oplet.runtime.opening import check_strict, manager_of, open_model
 from oplet.runtime.profiler import Profiler
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from oplet.runtime.async_runner import AsyncSignatureRunner
     from oplet.runtime.async_subgraph import AsyncSubgraph
     from oplet.runtime.delegation import DelegationReport
-    from oplet.tuning.choosing import Choice
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
@@ -54,7 +52,7 @@ class OpResolverType(Enum):
     BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
 
 
-class Interpreter:
+class Interpreter(Descriptions):
     """Runs a .tflite model; a drop-in for `ai_edge_litert.interpreter.Interpreter` and `tf.lite.Interpreter`.
 
     Args:
@@ -142,32 +140,23 @@ class Interpreter:
         limits.check_nodes(self._model)
         verify(self._model)
         self._manager = manager_of(plugins)
-        self._choice: Choice | None = None
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
-            from oplet.plugins.selection import Preference
             from oplet.tuning.choosing import choose_as_told
 
-            def open_as_told(preferred: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
-                return Interpreter(
-                    self._model.path,
-                    None if self._model.path else self._model.data,
-                    delegates,
-                    num_threads,
-                    experimental_disable_delegate_clustering=experimental_disable_delegate_clustering,
-                    experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
-                    experimental_preserve_all_tensors=experimental_preserve_all_tensors,
-                    op_resolver=op_resolver,
-                    plugins=self._manager,
-                    prefer=Preference.read(prefer).before(Preference.read(preferred)),
-                    limits=limits,
-                )
-
-            self._choice, delegates = choose_as_told(
-                delegates, self._model, self._manager, open_as_told,
-                num_threads=num_threads or 1, cluster=self._cluster, fuse=self._fuse,
-            )  # fmt: skip
-            prefer = Preference.read(prefer).before(Preference.read(self._choice.candidate.prefer))
+            again = partial(
+                Interpreter,
+                model_path,
+                model_content,
+                num_threads=num_threads,
+                experimental_preserve_all_tensors=experimental_preserve_all_tensors,
+                experimental_disable_delegate_clustering=experimental_disable_delegate_clustering,
+                experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
+                op_resolver=op_resolver,
+                plugins=self._manager,
+                limits=limits,
+            )
+            self._choice, delegates, prefer = choose_as_told(delegates, self._model, self._manager, again, prefer)
         resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
             resolver = ChainOpResolver([op_resolver, resolver])
@@ -188,15 +177,13 @@ class Interpreter:
             self.modify_graph_with_delegate(delegate)
 
     def _load_subgraphs(self) -> None:
-        session = self._session
-        for index, table in enumerate(self._model.root.subgraphs or []):
+        session, root = self._session, self._model.root
+        for index, table in enumerate(root.subgraphs or []):
             self._subgraphs.append(Subgraph(session, index, table))
         session.subgraphs = self._subgraphs
-        tables = self._model.root.subgraphs or []
-        live = reached(tables, entry_subgraphs(self._model.root))
+        live = reached(root.subgraphs or [], entry_subgraphs(root))
         self._live = [subgraph for subgraph in self._subgraphs if subgraph.index in live]
-        nodes = [node for subgraph in self._live for node in subgraph.nodes]
-        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
+        resolve_nodes([n for s in self._live for n in s.nodes], session.resolver, self._manager.advice, self._model.name)
         # What nothing calls may lack its kernels: resolvers made for the model leave them out.
         for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
             node.registration = find_registration(node, session.resolver)
@@ -377,78 +364,7 @@ class Interpreter:
         except EnsureError as error:
             raise PrepareError(str(error)) from error
 
-    # Descriptions --------------------------------------------------------------------------------------------
-
-    def get_input_details(self) -> list[dict[str, Any]]:
-        """Details of the inputs: name, index, shape, shape_signature, dtype, quantization, quantization_parameters,
-        sparsity_parameters."""
-        return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].inputs]
-
-    def get_output_details(self) -> list[dict[str, Any]]:
-        """Details of the outputs, as `get_input_details`."""
-        return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].outputs]
-
-    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Details of every tensor of a subgraph, as `get_input_details`.
-
-        Raises:
-            TensorError: there is no such subgraph (a ValueError).
-        """
-        count = len(self._subgraphs)
-        if not 0 <= subgraph_index < count:
-            raise TensorError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {count} subgraphs.")
-        return [tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors]
-
-    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        return tensor_details(self._tensor(tensor_index, subgraph_index))
-
-    def _get_op_details(self, op_index: int) -> dict[str, Any]:
-        nodes = self._subgraphs[0].nodes
-        if not 0 <= op_index < len(nodes):
-            raise TensorError(f"Invalid node index {op_index}; the model has {len(nodes)} nodes.")
-        return node_details(nodes[op_index])
-
-    def _get_ops_details(self) -> list[dict[str, Any]]:
-        return [node_details(node) for node in self._subgraphs[0].nodes]
-
-    def num_subgraphs(self) -> int:
-        """How many subgraphs the model has."""
-        return len(self._subgraphs)
-
-    def explain(self) -> list[NodeReport]:
-        """For each node that runs, which registration of which package serves it, and why that one."""
-        return explain_nodes(self._subgraphs, self._session.resolver, "" if self._choice is None else str(self._choice))
-
-    @property
-    def choice(self) -> Choice | None:
-        """What `experimental_delegates="auto"` chose, and what it measured; None where nothing was to be chosen."""
-        return self._choice
-
-    @property
-    def experimental_compress_quantization_zero_points(self) -> bool:
-        """What the constructor was given."""
-        return self._experimental_compress_quantization_zero_points
-
     # Signatures ----------------------------------------------------------------------------------------------
-
-    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """The signatures: `{key: {"inputs": [names], "outputs": [names]}}`, names sorted."""
-        return {
-            key: {role: list(names) for role, names in signature.items()}
-            for key, signature in self._get_full_signature_list().items()
-        }
-
-    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
-        full = {}
-        for signature in sorted(self._model.root.signature_defs or [], key=lambda s: s.signature_key or ""):
-            full[signature.signature_key or ""] = {
-                "inputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.inputs or [])),
-                "outputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.outputs or [])),
-            }
-        return full
-
-    def _subgraph_of(self, signature_key: str) -> int:
-        return next(s.subgraph_index for s in self._model.root.signature_defs or [] if s.signature_key == signature_key)
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
         """A callable that runs one signature.
@@ -551,24 +467,3 @@ class Interpreter:
         """The buffer that stands for a tensor, and the delegate that it belongs to; (None, None) if there is none."""
         tensor = self._tensor(tensor_index, subgraph_index)
         return tensor.buffer_handle, tensor.delegate
-
-    # Look-ups ------------------------------------------------------------------------------------------------
-
-    def _subgraph(self, index: int) -> Subgraph:
-        if not 0 <= index < len(self._subgraphs):
-            raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(self._subgraphs)}")
-        return self._subgraphs[index]
-
-    def _tensor(self, index: int, subgraph_index: int) -> Tensor:
-        tensors = self._subgraph(subgraph_index).tensors
-        if not 0 <= index < len(tensors):
-            raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
-        return tensors[index]
-
-    def _readable(self, index: int, subgraph_index: int) -> Tensor:
-        tensor = self._tensor(index, subgraph_index)
-        if not tensor.has_data:
-            raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
-        if tensor.data_is_stale:
-            ensure_readable(self._subgraphs[subgraph_index], tensor)
-        return tensor

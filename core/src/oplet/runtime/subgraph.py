@@ -28,7 +28,6 @@ from oplet.errors import (
 )
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
-from oplet.runtime import memory
 from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
 from oplet.runtime.checks import check_bound, check_prepared, checked_shape
@@ -37,8 +36,9 @@ from oplet.runtime.folding import Folding
 from oplet.runtime.input_checks import check_inputs
 from oplet.runtime.kernel_context import KernelContext
 from oplet.runtime.loading import load_nodes, load_tensors
+from oplet.runtime.placing import Placing, provide
 from oplet.runtime.profiler import Event
-from oplet.runtime.segment import Request, Segment
+from oplet.runtime.segment import Segment
 from oplet.runtime.session import Session
 from oplet.runtime.watching import watched
 from oplet.schema import tables
@@ -363,7 +363,7 @@ class Subgraph(KernelContext):
         try:
             self._find_last_uses()
             for tensor in self._variables:
-                self._provide(tensor)
+                provide(self, tensor)
             for index in self.execution_plan if plan is None else plan:
                 node = self.nodes[index]
                 if unknown.intersection(node.inputs):
@@ -396,17 +396,14 @@ class Subgraph(KernelContext):
     def _extend(self, start: int) -> None:
         """Prepare, plan and bind from position `start` of the plan to the first node with a dynamic output."""
         nodes: list[Node] = []
-        requests: list[Request] = []
-        lives: dict[Tensor, int] = {}  # the last position of what nodes write
-        in_place: dict[Tensor, Tensor] = {}
         dynamic: list[Tensor] = []
         self._offered.clear()
+        placing = Placing(self, self._last_use, len(self.execution_plan))
         if start == 0:
-            end = len(self.execution_plan)
             for index in self.inputs:
-                self._request(requests, self._tensors[index], 0, end)
+                placing.add_input(self._tensors[index])
             for tensor in self._variables:
-                self._provide(tensor)
+                provide(self, tensor)
             self.reset_variables()
         position = start
         for position in range(start, len(self.execution_plan)):
@@ -418,19 +415,13 @@ class Subgraph(KernelContext):
             if self.folding.fold(node):
                 continue
             nodes.append(node)
-            if node.in_place and (replaced := self._replaced(node, lives, position)) is not None:
-                in_place[node.outputs[0]] = replaced
-            for tensor in node.outputs:
-                last = self._last_use.get(tensor.index, position)
-                if self._request(requests, tensor, position, last):
-                    lives[tensor] = last
-            for tensor in node.temporaries:
-                self._request(requests, tensor, position, position)
+            placing.add_node(node, position)
             dynamic = [tensor for tensor in node.outputs if tensor.is_dynamic]
             if dynamic:
                 break
         segment = Segment(position + 1 if self.execution_plan else 0, nodes, dynamic)
-        self._place(segment, requests, in_place)
+        placing.place(segment, self._offered)
+        self._offered.clear()
         for node in nodes:
             segment.thunks.append(guarded(self, node, self.bind_node(node)))
         self._segments.append(segment)
@@ -488,90 +479,6 @@ class Subgraph(KernelContext):
             if tensor.allocation is Allocation.COMPUTED:
                 self.session.memory.give_back(tensor)
                 tensor.provide(None)
-
-    # Memory --------------------------------------------------------------------------------------------------
-
-    def _replaced(self, node: Node, lives: dict[Tensor, int], position: int) -> Tensor | None:
-        """The input in whose memory the node's first output is to lie, if there is one.
-
-        Args:
-            lives: the tensors of this segment that nodes before it wrote, and where each is read last.
-            position: of the node in the plan.
-        """
-        output = node.outputs[0] if node.outputs else None
-        if (
-            output is None
-            or node.delegate is not None
-            or self.session.preserve_all_tensors
-            or output.allocation is not Allocation.ARENA
-            or output.is_variable
-            or output.delegate is not None
-            or output in lives
-        ):
-            return None
-        for tensor in node.in_place:
-            if lives.get(tensor) == position and tensor.nbytes == output.nbytes and tensor.delegate is None:
-                return tensor
-        return None
-
-    def _request(self, requests: list[Request], tensor: Tensor, first: int, last: int) -> bool:
-        """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere; whether it lives there."""
-        if tensor.allocation is Allocation.ARENA and not tensor.dtype.hasobject and (nbytes := tensor.nbytes):
-            if self.session.preserve_all_tensors:
-                first, last = 0, len(self.execution_plan)
-            requests.append((tensor, memory.Lifetime(nbytes, first, last)))
-            return True
-        self._provide(tensor)
-        return False
-
-    def _provide(self, tensor: Tensor) -> None:
-        if tensor.allocation is Allocation.DYNAMIC or tensor.is_constant:
-            return
-        if (
-            not tensor.has_data
-            or (tensor.data.shape, tensor.data.dtype) != (tensor.shape, tensor.dtype)
-            or tensor.allocation is Allocation.ARENA
-        ):
-            tensor.provide(self.new_array(tensor))
-
-    def _place(self, segment: Segment, wanted: list[Request], in_place: dict[Tensor, Tensor]) -> None:
-        """Plan the arena and give the tensors their memory.
-
-        Args:
-            in_place: tensors that lie where another one lies, which was asked for before; where that one got memory
-                of a kernel's, they get their own.
-        """
-        requests = []
-        for request in wanted:
-            tensor, array = request[0], self._offered.get(request[0])
-            if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):  # given another shape since
-                requests.append(request)
-            else:
-                self.session.memory.give_back(tensor)
-                tensor.provide(array)
-        self._offered.clear()
-        if not requests:
-            return
-        largest = max(requests, key=lambda request: request[1].nbytes)[0]
-        self.session.memory.check_tensor(largest)
-        for tensor, _ in requests:
-            self.session.memory.give_back(tensor)
-        numbers: dict[Tensor, int] = {}
-        lifetimes: list[memory.Lifetime] = []
-        for tensor, life in requests:
-            if tensor in in_place and in_place[tensor] in numbers:
-                number = numbers[tensor] = numbers[in_place[tensor]]
-                lifetimes[number] = lifetimes[number]._replace(last=life.last)
-            else:
-                numbers[tensor] = len(lifetimes)
-                lifetimes.append(life)
-        placement = memory.plan(lifetimes)
-        arenas = sum(subgraph.arena_bytes for subgraph in self.session.subgraphs)
-        self.session.memory.check_arena(arenas + placement.nbytes, largest)
-        try:
-            segment.place(requests, [placement.offsets[numbers[tensor]] for tensor, _ in requests], placement.nbytes)
-        except MemoryError:
-            raise self.too_much(placement.nbytes, largest) from None
 
     def __str__(self) -> str:
         return str(self.as_callee)

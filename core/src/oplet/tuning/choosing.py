@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from oplet.delegates.text import AUTO, parse_delegate
 from oplet.errors import DelegateError, DelegateLoadError, OpletError
+from oplet.plugins.selection import Preference
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
 from oplet.tuning.candidates import Candidate
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
+    from oplet.runtime.interpreter import Interpreter
 
 __all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
 
@@ -56,26 +59,50 @@ class Choice:
         return said
 
 
-def choose_as_told(text: str, model: Model, manager: PluginManager, open: Open, **settings: Any) -> tuple[Choice, list[Delegate]]:
-    """What `experimental_delegates="auto"` stands for: the choice, and its delegates.
+def choose_as_told(
+    text: str,
+    model: Model,
+    manager: PluginManager,
+    interpreter: partial[Interpreter],
+    prefer: str | Iterable[str] | Mapping[str, str] | Preference | None,
+) -> tuple[Choice, list[Delegate], Preference]:
+    """What `experimental_delegates="auto"` stands for: the choice, its delegates, and which plugins to prefer.
 
     Args:
         text: "auto", or with options: "auto:max_error=0.001,max_seconds=5".
         model: the model.
         manager: the plugins that there are.
-        open: makes an interpreter of the model.
-        settings: what else of the interpreter the choice depends on, see `choose`.
+        interpreter: makes an interpreter of the model; delegates and preferences are still open.
+        prefer: the user's preferences, which go before those of the choice.
 
     Raises:
         DelegateLoadError: the text is something else.
     """
-    choice = choose(model, manager, open, **settings, bounds=auto_bounds(text))
+    wanted = Preference.read(prefer)
+    told = interpreter.keywords
+    find = partial(
+        choose,
+        model,
+        manager,
+        lambda preferred, delegates: interpreter(
+            experimental_delegates=delegates, prefer=wanted.before(Preference.read(preferred))
+        ),
+        num_threads=told["num_threads"] or 1,
+        options=[
+            *wanted.names,
+            *(f"{op}={name}" for op, name in wanted.by_op),
+            *(name for name, value in told.items() if value is True),
+        ],
+        bounds=auto_bounds(text),
+    )
+    choice = find()
     try:
-        return choice, choice.candidate.make_delegates(manager)
+        delegates = choice.candidate.make_delegates(manager)
     except OpletError as error:  # the same versions as when it was measured, and yet: a device is gone, say
         logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, error)
-        choice = choose(model, manager, open, **settings, bounds=auto_bounds(text), again=True)
-        return choice, choice.candidate.make_delegates(manager)
+        choice = find(again=True)
+        delegates = choice.candidate.make_delegates(manager)
+    return choice, delegates, wanted.before(Preference.read(choice.candidate.prefer))
 
 
 def choose(
@@ -84,8 +111,7 @@ def choose(
     open: Open,
     *,
     num_threads: int = 1,
-    cluster: bool = True,
-    fuse: bool = True,
+    options: Sequence[str] = (),
     bounds: Bounds = DEFAULT_BOUNDS,
     inputs: Mapping[int, NDArray[Any]] | None = None,
     again: bool = False,
@@ -98,14 +124,13 @@ def choose(
         manager: the plugins that there are.
         open: makes an interpreter of the model.
         num_threads: threads that it runs with.
-        cluster: whether it groups claimed nodes greedily.
-        fuse: whether it puts more than one node into a partition.
+        options: what else of the interpreter the choice depends on.
         bounds: what measuring keeps to.
         inputs: values by tensor index to measure with; random ones where there are none.
         again: measure, whatever is remembered.
         progress: is told what is being measured.
     """
-    key = key_of(model, manager, max_error=bounds.max_error, num_threads=num_threads, cluster=cluster, fuse=fuse)
+    key = key_of(model, manager, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
     content = None if again else recall(key)
     if content is not None:
         try:

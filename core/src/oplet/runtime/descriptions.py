@@ -1,0 +1,122 @@
+"""What an interpreter says of its model: tensors, nodes, signatures, and who serves what.
+
+Source of names, dictionaries and messages: tflite/python/interpreter.py and interpreter_wrapper.cc of google-ai-edge/LiteRT.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from oplet.errors import TensorError
+from oplet.ops.tensor import Tensor
+from oplet.runtime.buffer_handles import ensure_readable
+from oplet.runtime.details import node_details, tensor_details
+from oplet.runtime.explain import NodeReport, explain_nodes
+from oplet.runtime.session import Session
+from oplet.runtime.subgraph import Subgraph
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.tuning.choosing import Choice
+
+__all__ = ["Descriptions"]
+
+
+class Descriptions:
+    """The part of an interpreter that tells of its model and changes nothing."""
+
+    _model: Model
+    _session: Session
+    _subgraphs: list[Subgraph]
+    _choice: Choice | None = None
+    _experimental_compress_quantization_zero_points: bool
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        """Details of the inputs: name, index, shape, shape_signature, dtype, quantization, quantization_parameters,
+        sparsity_parameters."""
+        return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].inputs]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        """Details of the outputs, as `get_input_details`."""
+        return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].outputs]
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
+        """Details of every tensor of a subgraph, as `get_input_details`.
+
+        Raises:
+            TensorError: there is no such subgraph (a ValueError).
+        """
+        count = len(self._subgraphs)
+        if not 0 <= subgraph_index < count:
+            raise TensorError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {count} subgraphs.")
+        return [tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors]
+
+    def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
+        return tensor_details(self._tensor(tensor_index, subgraph_index))
+
+    def _get_op_details(self, op_index: int) -> dict[str, Any]:
+        nodes = self._subgraphs[0].nodes
+        if not 0 <= op_index < len(nodes):
+            raise TensorError(f"Invalid node index {op_index}; the model has {len(nodes)} nodes.")
+        return node_details(nodes[op_index])
+
+    def _get_ops_details(self) -> list[dict[str, Any]]:
+        return [node_details(node) for node in self._subgraphs[0].nodes]
+
+    def num_subgraphs(self) -> int:
+        """How many subgraphs the model has."""
+        return len(self._subgraphs)
+
+    def explain(self) -> list[NodeReport]:
+        """For each node that runs, which registration of which package serves it, and why that one."""
+        return explain_nodes(self._subgraphs, self._session.resolver, "" if self._choice is None else str(self._choice))
+
+    @property
+    def choice(self) -> Choice | None:
+        """What `experimental_delegates="auto"` chose, and what it measured; None where nothing was to be chosen."""
+        return self._choice
+
+    @property
+    def experimental_compress_quantization_zero_points(self) -> bool:
+        """What the constructor was given."""
+        return self._experimental_compress_quantization_zero_points
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """The signatures: `{key: {"inputs": [names], "outputs": [names]}}`, names sorted."""
+        return {
+            key: {role: list(names) for role, names in signature.items()}
+            for key, signature in self._get_full_signature_list().items()
+        }
+
+    def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        full = {}
+        for signature in sorted(self._model.root.signature_defs or [], key=lambda s: s.signature_key or ""):
+            full[signature.signature_key or ""] = {
+                "inputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.inputs or [])),
+                "outputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.outputs or [])),
+            }
+        return full
+
+    def _subgraph_of(self, signature_key: str) -> int:
+        return next(s.subgraph_index for s in self._model.root.signature_defs or [] if s.signature_key == signature_key)
+
+    # Look-ups ------------------------------------------------------------------------------------------------
+
+    def _subgraph(self, index: int) -> Subgraph:
+        if not 0 <= index < len(self._subgraphs):
+            raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(self._subgraphs)}")
+        return self._subgraphs[index]
+
+    def _tensor(self, index: int, subgraph_index: int) -> Tensor:
+        tensors = self._subgraph(subgraph_index).tensors
+        if not 0 <= index < len(tensors):
+            raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
+        return tensors[index]
+
+    def _readable(self, index: int, subgraph_index: int) -> Tensor:
+        tensor = self._tensor(index, subgraph_index)
+        if not tensor.has_data:
+            raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
+        if tensor.data_is_stale:
+            ensure_readable(self._subgraphs[subgraph_index], tensor)
+        return tensor
