@@ -2,5 +2,5 @@ from __future__ import annotations
 
 import importlib.util
 
-if importlib.util.find_spec("openvino") is None:  # 50 megabytes: the tests of what it computes run where it is installed
-    collect_ignore = ["test_answers.py", "test_contract.py", "test_delegate.py", "test_recorded.py", "test_translators.py"]
+if importlib.util.find_spec("openvino") is None:  # the package is an extra: its tests run where openvino is installed
+    collect_ignore_glob = ["test_*.py"]
