@@ -6,6 +6,7 @@ Import it before numpy: it has BLAS use one thread.
 from __future__ import annotations
 
 import os
+import statistics
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,7 +75,7 @@ def random_value(details: Mapping[str, Any], seed: int = 0) -> NDArray[Any]:
 
 
 def take_turns(
-    invokes: Mapping[str, Callable[[], object]], rounds: int, rare: Sequence[str] = (), every: int = 5
+    invokes: Mapping[str, Callable[[], object]], rounds: int, rare: Sequence[str] = (), every: int = 5, burst: int = 1
 ) -> dict[str, list[float]]:
     """The seconds of each runner's runs, round by round; NaN where it sat out.
 
@@ -83,6 +84,8 @@ def take_turns(
     Args:
         rounds: how many.
         rare: runners that are so slow that they take part in one round of `every` only.
+        burst: how often one runs in its turn. Of several runs the first does not count, since threads of the one before may
+            still wait for work, on a core; the median of the others does.
     """
     clock = time.perf_counter
     names = list(invokes)
@@ -94,9 +97,12 @@ def take_turns(
                 seconds[name].append(float("nan"))
                 continue
             invoke = invokes[name]
-            start = clock()
-            invoke()
-            seconds[name].append(clock() - start)
+            taken = []
+            for _ in range(burst):
+                start = clock()
+                invoke()
+                taken.append(clock() - start)
+            seconds[name].append(statistics.median(taken[1:] or taken))
     return seconds
 
 

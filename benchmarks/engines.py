@@ -2,8 +2,8 @@
 
     python -m benchmarks.engines FOLDER [--least-bytes N] [--rounds N] [--threads N ...]
 
-A call is what a program does: `set_tensor` of every input, `invoke`, `get_tensor` of every output. Each model's engines take turns.
-`auto` measures (or remembers) first, which does not count.
+A call is what a program does: `set_tensor` of every input, `invoke`, `get_tensor` of every output. Each model's engines take turns of several calls, as
+threads that wait for work keep a core busy, which others would pay for. `auto` measures (or remembers) first, which does not count.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import numpy as np  # isort: skip
 __all__ = ["engines"]
 
 _RIVAL = "litert-xnnpack"
+#: Calls of a turn.
+_BURST = 6
 #: Engines of oplet's, and the distributions that they need.
 _ENGINES = {"litert": "oplet-litert-delegate", "openvino": "oplet-openvino-delegate", "auto": "oplet"}
 
@@ -79,7 +81,7 @@ def engines(
     columns = ["model", "threads#", f"{_RIVAL} ms#"]
     columns += [column for name in names for column in (f"{name} ms#", f"{name} / {_RIVAL}#", f"{name} runs")]
     lines = [
-        f"Medians of {rounds} rounds of whole calls; ratios are of calls of the same round, with their middle halves, and the "
+        f"Medians of {rounds} rounds of whole calls, a turn being {_BURST} calls of which the first does not count; ratios are of turns of the same round, with their middle halves, and the "
         "median of what a call takes longer in microseconds; below 1 oplet is faster.",
         "",
         *common.table(columns, rows),
@@ -105,7 +107,7 @@ def _measure(
                 calls[engine], runs[engine] = _engine(engine, content, count)
         except Exception as error:  # each engine has classes of its own
             runs[engine] = " ".join(str(error).split())[:120]
-    seconds = common.take_turns(calls, rounds)
+    seconds = common.take_turns(calls, rounds, burst=_BURST)
     medians = {engine: float(np.median(values)) * 1e3 for engine, values in seconds.items()}
     row = [name, str(count), f"{medians[_RIVAL]:.3f}" if _RIVAL in medians else "-"]
     described: dict[str, dict[str, Any]] = {}
