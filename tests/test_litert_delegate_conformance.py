@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.recorded_cases import CORPUS, GROUPS, grader, here, verdicts
 
 import oplet
-from oplet import Interpreter, PluginManager, load_delegate
-from oplet.errors import OpletError
-
-CORPUS = Path(__file__).parents[2] / "shared" / "conformance"
-GROUPS = sorted(
-    p.relative_to(CORPUS) for f in ("ops", "real") for p in (CORPUS / f).glob("*.zip") if p.stem not in ("flex", "unrunnable")
-)
+from oplet import Interpreter, load_delegate
 
 #: Cases that oplet refuses with any delegate and without; docs/numerics.md says why.
 REFUSED = ("keras_tf_misc/mirror_pad_dyn", "matrix_band_part/matrix_band_part_008")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here"),
+    here,
 ]
 pytest.importorskip("ai_edge_litert.interpreter")
 
@@ -37,45 +29,13 @@ def with_delegate(**arguments: Any) -> Interpreter:
     return Interpreter(**arguments, experimental_delegates=[load_delegate("litert")])
 
 
-@pytest.fixture(scope="module")
-def grader() -> ModuleType:
-    """The grader that lies beside the recordings."""
-    spec = importlib.util.spec_from_file_location("oplet_recorded_cases", CORPUS / "run.py")
-    if spec is None or spec.loader is None:
-        pytest.skip("there is no grader beside the recordings")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def served() -> set[str]:
-    """The operators that installed packages serve."""
-    return {claim.op if isinstance(claim.op, str) else claim.op.name for claim in PluginManager().resolver().claims()}
-
-
 @pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_integers_are_within_one_step_and_floats_within_a_thousandth(
-    group: Path, grader: ModuleType, served: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_integers_are_within_one_step_and_floats_within_a_thousandth(group: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oplet, "Interpreter", with_delegate)  # which the grader finds by this name
-    others = grader.grade
-    monkeypatch.setattr(grader, "grade", lambda got, want, loose: _graded(got, want, others, loose))
-    path, wrong = CORPUS / group, []
-    with zipfile.ZipFile(path) as archive:
-        names = sorted({n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")})
-        cases = {name: json.loads(archive.read(f"{name}/case.json")) for name in names}
-    for name, case in cases.items():
-        needed = {op.split(" ")[0].removeprefix("CUSTOM:") for op in case["ops"]}
-        if not case["steps"] or not needed <= served or f"{path.stem}/{name}".startswith(REFUSED):
-            continue
-        try:
-            verdict, detail, _ = grader.run_case("oplet:Interpreter", str(path), name)
-        except OpletError as error:
-            verdict, detail = "error", str(error)
-        if verdict != "exact":
-            wrong.append(f"{verdict} {name}: {detail}")
-    assert not wrong, "\n".join(wrong)
+    others = grader().grade
+    monkeypatch.setattr(grader(), "grade", lambda got, want, loose: _graded(got, want, others, loose))
+    found = [case for case in verdicts(group) if case[1] != "exact" and not case[0].startswith(REFUSED)]
+    assert not found, "\n".join(" ".join(case) for case in found)
 
 
 def _graded(got: Any, want: Any, others: Callable[[Any, Any, bool], str], loose: bool) -> str:
