@@ -63,6 +63,7 @@ class GraphBuilder:
         self._rows: dict[Tensor, Value] = {}
         self._planes: dict[Tensor, Value] = {}
         self._between: set[Tensor] = set()  # quantized, and not on their steps yet
+        self._turned_back: list[openvino.Node] = []  # transposes of what was made with the channels in second place
         self._arrays: list[NDArray[Any]] = []  # constants share their memory with these until the graph is compiled
         for tensor, node in self.parameters.items():
             self._rows[tensor] = self._real(tensor, node.output(0))
@@ -79,6 +80,7 @@ class GraphBuilder:
         if tensor not in self._rows:
             if tensor in self._planes:
                 self._rows[tensor] = self.transposed(self._planes[tensor], _TO_ROWS)
+                self._turned_back.append(self._rows[tensor].get_node())
             else:
                 self._rows[tensor] = self.arranged(tensor, lambda array: array)
         return self._rows[tensor]
@@ -202,6 +204,7 @@ class GraphBuilder:
     def model(self, outputs: Sequence[Tensor]) -> openvino.Model:
         """The whole graph, which computes these tensors in this order."""
         results = [ov.result(self._levels(tensor)) for tensor in outputs]
+        self._part_from_other_readers()
         parameters = list(self.parameters.values())
         # OpenVINO's own names count on through the process, so that its cache would not know the graph again.
         for number, node in enumerate(parameters + results):
@@ -210,6 +213,18 @@ class GraphBuilder:
         for number, node in enumerate(model.get_ordered_ops()):
             node.set_friendly_name(f"node_{number}")
         return model
+
+    def _part_from_other_readers(self) -> None:
+        """Give transposes a copy of what other nodes read too.
+
+        Where OpenVINO computes images, they lie in memory as in the model, so that such a transpose is a change of names, but only
+        if nobody else reads the image; otherwise it takes longer than most convolutions. The copy is one that is not optimized away.
+        """
+        for transpose in self._turned_back:
+            source = transpose.input_value(0)
+            if len(source.get_target_inputs()) > 1:
+                copied = ov.prelu(source, self.constant(np.ones(1, np.float32)))
+                transpose.input(0).replace_source_output(copied.output(0))
 
 
 def quantized(tensor: Tensor) -> bool:
