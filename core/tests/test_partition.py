@@ -38,6 +38,23 @@ def test_without_fusion_every_subset_is_one_node() -> None:
     assert sorted(s.nodes for s in cut(SIX, [6], {2, 3}, fuse=False)) == [[i] for i in range(6)]
 
 
+def test_nodes_that_come_first_do_not_part_the_claimed_ones() -> None:
+    # Node 1 widens a constant, 10, which node 2 reads.
+    nodes = chain(((0,), (1,)), ((10,), (11,)), ((1, 11), (2,)))
+    assert [s.nodes for s in cut(nodes, [2], {0, 2})] == [[0], [1], [2]]
+    first, second = cut(nodes, [2], {0, 2}, first=[1])
+    assert (first.nodes, first.claimed, first.outputs) == ([1], False, [11])
+    assert (second.nodes, second.claimed, second.inputs) == ([0, 2], True, [0, 11])
+
+
+@pytest.mark.parametrize(
+    ("claimed", "options"), [({0, 1, 2}, {}), ({0, 2}, {"greedy": False}), ({0, 2}, {"control_edges": [(0, 1)]})]
+)
+def test_nodes_come_first_only_if_they_may(claimed: set[int], options: dict[str, object]) -> None:
+    nodes = chain(((0,), (1,)), ((10,), (11,)), ((1, 11), (2,)))
+    assert cut(nodes, [2], claimed, first=[1], **options) == cut(nodes, [2], claimed, **options)
+
+
 def test_inputs_include_constants_and_outputs_are_what_others_read() -> None:
     nodes = chain(((0, 10), (1,)), ((1, 11), (2,)), ((2, -1), (3,)))
     first, second, third = cut(nodes, [3], {1})

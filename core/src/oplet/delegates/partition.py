@@ -58,6 +58,7 @@ def partition_graph(
     greedy: bool = True,
     control_edges: Iterable[tuple[int, int]] | None = None,
     fuse: bool = True,
+    first: Collection[int] = (),
 ) -> list[NodeSubset]:
     """Cut a graph into subsets of claimed and of other nodes.
 
@@ -69,6 +70,8 @@ def partition_graph(
         greedy: take ready nodes past ones that are not ready; otherwise the order of the plan is kept.
         control_edges: pairs (before, after) of nodes; None means: nodes with side effects keep their order.
         fuse: False for one node a subset.
+        first: nodes that make a subset of their own before all others, those that are not claimed, if the plan's order need not
+            be kept: what only widens constants, so that a delegate's nodes behind it and before it can be one subset.
 
     Raises:
         DelegateError: an index does not exist, or the graph has a cycle.
@@ -91,6 +94,7 @@ def partition_graph(
     made_in: dict[int, int] = {tensor: _NOT_READY for i in plan for tensor in nodes[i].outputs}
     wanted = set(claimed)
     left = dict.fromkeys(plan)
+    early = set(first) - wanted if greedy else set()
     subsets: list[NodeSubset] = []
 
     def ready(index: int) -> bool:
@@ -106,6 +110,8 @@ def partition_graph(
         while not closed:
             growing = False
             for index in tuple(left) if greedy else plan:
+                if early and index not in early:
+                    continue
                 fits = index in left and kind in (None, index in wanted) and ready(index)
                 if not fits:
                     if growing and not greedy:
@@ -131,6 +137,10 @@ def partition_graph(
                     break
             if not growing:
                 break
+        if early:
+            early.clear()
+            if not taken:
+                continue
         if not taken:
             raise DelegateError(f"The graph has a cycle: nodes {list(left)[:8]} wait for each other.")
         subsets.append(NodeSubset(bool(kind), taken, sorted(inputs), []))

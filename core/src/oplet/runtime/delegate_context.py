@@ -12,7 +12,7 @@ from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_contro
 from oplet.model.model import Model
 from oplet.ops.context import Node
 from oplet.ops.registration import Registration
-from oplet.ops.tensor import Tensor
+from oplet.ops.tensor import Allocation, Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ class SubgraphDelegateContext(DelegateContext):
             greedy=self._cluster,
             control_edges=self._control_edges(),
             fuse=self._fuse,
+            first=_made_of_constants(subgraph) if self._fuse else (),
         )
 
     def _control_edges(self) -> list[tuple[int, int]] | None:
@@ -175,6 +176,21 @@ class SubgraphDelegateContext(DelegateContext):
         kernel.delegate = delegate
         kernel.prepared = DelegateParams(delegate, replaced, inputs, outputs)
         return kernel
+
+
+def _made_of_constants(subgraph: Subgraph) -> list[int]:
+    """The nodes that depend on nothing but the file's constants: they ran before anybody calls the model."""
+    found: list[int] = []
+    made: set[int] = set()
+    for index in subgraph.execution_plan:
+        node = subgraph.nodes[index]
+        read = [tensor for tensor in node.inputs if tensor is not None]
+        if node.registration is None or not node.registration.pure or not read:
+            continue
+        if all(tensor.index in made or tensor.allocation is Allocation.CONSTANT for tensor in read):
+            found.append(index)
+            made.update(tensor.index for tensor in node.outputs)
+    return found
 
 
 def _as_graph_node(node: Node) -> GraphNode:
