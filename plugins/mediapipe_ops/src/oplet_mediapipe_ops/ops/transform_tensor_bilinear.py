@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_mediapipe_ops.attributes import integer, integers
-from oplet_mediapipe_ops.nodes import Array, Thunk, ensure_matrix, ensure_operands
+from oplet_mediapipe_ops.nodes import Thunk, ensure_matrix, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -24,7 +24,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_matrix(matrix)
     height, width = _output_size(node)
     context.resize_tensor(output, (1, height, width, image.shape[3]))
-    node.prepared = [context.add_temporary(node, (height * width, image.shape[3])) for _ in range(2)]
+    node.prepared = context.add_temporary(node, (2, 2, height * width, image.shape[3]))
 
 
 def _output_size(node: Node) -> tuple[int, int]:
@@ -43,60 +43,61 @@ def bind(context: Context, node: Node) -> Thunk:
         return lambda: output.fill(0)
     (_, rows, columns, channels), (_, height, width, _) = image.shape, output.shape
     pixels, result = image.reshape(-1, channels), output.reshape(-1, channels)
-    first, second = (tensor.data for tensor in node.prepared)
-    centred = node.version > 1
+    corners = node.prepared.data
+    # Everything holds x and y, one behind the other, and is computed for both at once.
+    along = matrix[:8].reshape(2, 4)
+    slopes = along[:, 0].reshape(2, 1, 1), along[:, 1].reshape(2, 1, 1)
+    centre = 0.5 if node.version > 1 else 0.0
+    shift = np.empty((2, 1, 1), np.float32)
     across, down = np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32)[:, None]
-    x, y = np.empty((2, height, width), np.float32)
-    inside, within = np.empty((2, height, width), np.bool_)
-    outside = np.empty((height, width), np.bool_)
-    left, top, right, bottom, index = np.empty((5, height * width), np.intp)
-
-    def locate(position: Array, row: Array, last: int) -> None:
-        """Compute one coordinate for every pixel of the output; find out which lie inside the image."""
-        a, b, _, shift = row.tolist()
-        if centred:
-            shift = float(np.float32(shift + (a * 0.5 + b * 0.5 - 0.5)))
-        np.add(across * a, down * b, position)
-        np.add(position, shift, position)
-        for compare, bound in ((np.greater_equal, 0), (np.less_equal, last)):
-            compare(position, bound, within)
-            np.logical_and(inside, within, inside)
-
-    def split(position: Array, near: Array, far: Array, last: int) -> Array:
-        """Pixels on both sides of the position; returns, as a column, how far it is from the first."""
-        np.copyto(position, 0, where=outside)
-        flat = position.reshape(-1)
-        np.copyto(near, flat, casting="unsafe")  # positions are not negative, so this rounds down
-        np.subtract(flat, near, flat, casting="unsafe")
-        np.add(near, 1, far)
-        np.minimum(far, last, out=far)
-        return flat[:, None]
-
-    def blend(line: Array, into: Array, other: Array, share: Array, rest: Array) -> None:
-        """Mix the pixels left and right of the position, in the line of pixels above it or below it."""
-        for side, weight, target in ((left, rest, into), (right, share, other)):
-            np.add(line, side, index)
-            np.take(pixels, index, 0, target, "clip")  # in range; this mode needs no copy
-            np.multiply(target, weight, target)
-        np.add(into, other, into)
+    across_moved, down_moved = np.empty((2, 1, width), np.float32), np.empty((2, height, 1), np.float32)
+    position = np.empty((2, height, width), np.float32)
+    zero, last = np.float32(0), np.array([columns - 1, rows - 1], np.float32).reshape(2, 1, 1)
+    not_before, not_behind = np.empty((2, 2, height, width), np.bool_)
+    inside, outside = np.empty((2, height, width), np.bool_)
+    # Of the pixels on both sides of a position: how far it is from the other one, and where they are, in x and in y.
+    weights = np.empty((2, 2, height * width), np.float32)
+    sides = np.empty((2, 2, height * width), np.intp)
+    one, furthest = np.float32(1), np.array([[columns - 1], [rows - 1]], np.intp)
+    flat, nowhere = position.reshape(2, -1), outside.reshape(-1)
+    whole = np.empty_like(flat)
+    (rest, share), (near, far) = weights, sides
+    left_right, top_bottom = sides[None, :, 0], sides[:, None, 1]
+    index = np.empty((2, 2, height * width), np.intp)
+    flat_index, gathered = index.reshape(-1), corners.reshape(-1, channels)
+    weights_x, weights_y = weights[None, :, 0, :, None], weights[:, 1, :, None]
+    (left, right), (above, below) = (corners[:, 0], corners[:, 1]), (corners[0, 0], corners[1, 0])
 
     def run() -> None:
-        inside.fill(True)
-        locate(x, matrix[0:4], columns - 1)
-        locate(y, matrix[4:8], rows - 1)
-        np.logical_not(inside, outside)
-        to_right = split(x, left, right, columns - 1)
-        to_bottom = split(y, top, bottom, rows - 1)
-        np.multiply(top, columns, top)
-        np.multiply(bottom, columns, bottom)
-        rest = 1 - to_right
-        blend(top, result, second, to_right, rest)
-        blend(bottom, first, second, to_right, rest)
-        np.multiply(result, 1 - to_bottom, result)
-        np.multiply(first, to_bottom, first)
-        np.add(result, first, result)
-        if not inside.all():
-            result[outside.reshape(-1)] = 0
+        for number, (a, b, _, offset) in enumerate(along.tolist()):
+            shift[number] = offset + (a * centre + b * centre - centre)
+        np.multiply(across, slopes[0], across_moved)
+        np.multiply(down, slopes[1], down_moved)
+        np.add(across_moved, down_moved, position)
+        np.add(position, shift, position)
+        np.greater_equal(position, zero, not_before)
+        np.less_equal(position, last, not_behind)
+        np.logical_and(not_before, not_behind, not_before)
+        np.logical_and(not_before[0], not_before[1], inside)
+        everywhere = inside.all()
+        if not everywhere:
+            np.logical_not(inside, outside)
+            np.copyto(position, zero, where=outside)
+        np.copyto(near, flat, casting="unsafe")  # positions are not negative, so this rounds down
+        np.copyto(whole, near, casting="unsafe")
+        np.subtract(flat, whole, share)
+        np.subtract(one, share, rest)
+        np.add(near, 1, far)
+        np.minimum(far, furthest, out=far)
+        np.multiply(sides[:, 1], columns, sides[:, 1])
+        np.add(top_bottom, left_right, index)
+        np.take(pixels, flat_index, 0, gathered, "clip")  # in range; this mode needs no copy
+        np.multiply(corners, weights_x, corners)
+        np.add(left, right, left)
+        np.multiply(left, weights_y, left)
+        np.add(above, below, result)
+        if not everywhere:
+            result[nowhere] = 0
 
     return run
 
