@@ -11,7 +11,7 @@ import pytest
 
 from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoType, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import AddOptions, Conv2DOptions, ReducerOptions
+from oplet.schema.options import AddOptions, Conv2DOptions, ReducerOptions, ReshapeOptions
 from oplet.testing import Graph, Op, Spec, graph_model, one_op_model, run_op
 from oplet_openvino_delegate import delegate as module
 
@@ -43,6 +43,18 @@ def test_it_takes_what_it_translates_and_says_why_not_the_rest() -> None:
     partitions, refused = report(CHAIN)
     assert partitions == [[0, 1], [3, 4]]
     assert refused == {2: "ATAN2 is none of the operators that are translated"}
+
+
+def test_a_partition_that_would_only_copy_is_left_alone_beside_others() -> None:
+    shape = {"new_shape": [2, 2]}
+    copying = [Op("RESHAPE", "d", "e", ReshapeOptions(**shape)), Op("EXPAND_DIMS", "e z", "f")]
+    tensors = {"a": VECTOR, "b": VECTOR, "c": VECTOR, "d": VECTOR, "e": Spec(F32, [2, 2]), "f": Spec(F32, [1, 2, 2])}
+    zero = {"z": Spec(np.int32, [], data=np.int32(0))}
+    ops = [Op("TANH", "a", "b"), Op("ATAN2", "b a", "d"), *copying]
+    partitions, refused = report(graph_model(Graph({**tensors, **zero}, "a", "f", ops)))
+    assert partitions == [[0]]
+    assert refused[2] == refused[3] == "its partition would only copy, which the runtime does faster"
+    assert report(graph_model(Graph({**tensors, **zero}, "d", "f", copying)))[0] == [[0, 1]]
 
 
 def test_options_limit_the_partitions() -> None:

@@ -22,6 +22,8 @@ from oplet_openvino_delegate.translators import refusal
 _NUMBERS = ("num_threads", "min_nodes", "max_partitions", "quantized")
 _OPTIONS = ("device", "cache_dir", *_NUMBERS)
 _DEVICES = ("CPU", "GPU", "NPU", "AUTO")
+#: Operators that copy their input as it is.
+_COPIES = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 
 
 class OpenVinoDelegate(Delegate):
@@ -71,7 +73,8 @@ class OpenVinoDelegate(Delegate):
         while True:
             claimed = [index for index in context.execution_plan if index not in refused]
             subsets = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
-            kept = self._large_enough([subset.nodes for subset in subsets], refused)
+            found = [subset.nodes for subset in subsets]
+            kept = self._large_enough(_more_than_copies(context, found, refused), refused)
             if len(kept) < len(subsets):
                 continue  # what is left may be cut otherwise
             wanted = {tuple(subset.nodes): subset for subset in subsets}
@@ -92,6 +95,16 @@ class OpenVinoDelegate(Delegate):
                 limits = f"min_nodes={self.min_nodes}, max_partitions={self.max_partitions}"
                 refused.update(dict.fromkeys(nodes, f"its partition of {len(nodes)} nodes is left out ({limits})"))
         return kept
+
+
+def _more_than_copies(context: DelegateContext, partitions: list[list[int]], refused: dict[int, str]) -> list[list[int]]:
+    """Without those, beside others, that only copy: to start one takes longer than the runtime takes to copy."""
+    copies = [nodes for nodes in partitions if all(context.node(index).op_name in _COPIES for index in nodes)]
+    if len(partitions) == 1 or not copies:
+        return partitions
+    for nodes in copies:
+        refused.update(dict.fromkeys(nodes, "its partition would only copy, which the runtime does faster"))
+    return [nodes for nodes in partitions if nodes not in copies]
 
 
 def _refusals(context: DelegateContext, engine: Engine) -> dict[int, str]:
