@@ -66,8 +66,8 @@ def bounding_box(points: Array, turn: float, limit: float = math.inf) -> tuple[l
     """
     sine, cosine = math.sin(turn), math.cos(turn)
     flat = points[:, :2] @ np.array([[cosine, sine], [-sine, cosine]])
-    low, high = flat.min(0), flat.max(0)
-    return np.minimum(low, limit).tolist(), np.maximum(high, -limit).tolist()
+    low, high = np.minimum.reduce(flat).tolist(), np.maximum.reduce(flat).tolist()
+    return [min(value, limit) for value in low], [max(value, -limit) for value in high]
 
 
 def turned(x: float, y: float, sine: float, cosine: float) -> tuple[float, float]:

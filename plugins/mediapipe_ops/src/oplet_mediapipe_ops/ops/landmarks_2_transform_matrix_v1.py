@@ -61,7 +61,7 @@ def bind(context: Context, node: Node) -> Thunk:
     def run() -> None:
         dx, dy = crop.direction(landmarks)
         slope = np.arctan(np.float64(dy) / np.float64(dx))  # an eye line that runs straight down is no error
-        (low_x, low_y), (high_x, high_y) = bounding_box(landmarks[crop.subset], -float(slope), _FAR)
+        (low_x, low_y), (high_x, high_y) = bounding_box(landmarks.take(crop.subset, 0), -float(slope), _FAR)
         sine, cosine = math.sin(slope), math.cos(slope)
         x, y = turned((low_x + high_x) / 2, (low_y + high_y) / 2, sine, cosine)
         across, down = (high_x - low_x) * box_scale / extent, (high_y - low_y) * box_scale / extent

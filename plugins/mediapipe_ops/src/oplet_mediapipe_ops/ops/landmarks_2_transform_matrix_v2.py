@@ -48,7 +48,7 @@ def bind(context: Context, node: Node) -> Thunk:
     def run() -> None:
         dx, dy = crop.direction(landmarks)
         turn = angle - math.atan2(dy, dx)
-        (low_x, low_y), (high_x, high_y) = bounding_box(landmarks[crop.subset], turn)
+        (low_x, low_y), (high_x, high_y) = bounding_box(landmarks.take(crop.subset, 0), turn)
         sine, cosine = math.sin(-turn), math.cos(turn)
         x, y = turned((low_x + high_x) / 2, (low_y + high_y) / 2, sine, cosine)
         across = scale_x * (high_x - low_x) / width
