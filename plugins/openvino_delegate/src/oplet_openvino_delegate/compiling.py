@@ -68,10 +68,13 @@ def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvi
 def _multiplications(node: openvino.Node) -> int:
     """How many a convolution or a product of matrices makes; 0 for other nodes."""
     kind = node.get_type_name()
+    shape: list[int] = list(node.get_output_shape(0))
     if kind == "MatMul":
-        data = node.get_input_shape(0)
-        return math.prod(node.get_output_shape(0)) * data[-2 if node.get_attributes()["transpose_a"] else -1]
+        data: list[int] = list(node.get_input_shape(0))
+        depth = data[-2] if node.get_attributes()["transpose_a"] and len(data) > 1 else data[-1]
+        return depth * math.prod(shape)
     if kind in ("Convolution", "GroupConvolution", "ConvolutionBackpropData"):
-        places = node.get_input_shape(0) if kind == "ConvolutionBackpropData" else node.get_output_shape(0)
-        return places[0] * math.prod(places[2:]) * math.prod(node.get_input_shape(1))
+        data, weights = (list(node.get_input_shape(i)) for i in (0, 1))
+        places = data if kind == "ConvolutionBackpropData" else shape
+        return math.prod((places[0], *places[2:], *weights))
     return 0
