@@ -215,6 +215,54 @@ def test_a_flipped_byte_never_raises_anything_but_a_model_error(position: int, b
         decode(tables.Model, memoryview(data))
 
 
+def crowded() -> bytes:
+    """A model with enough tables of each class for them to be read together, some with other fields than most."""
+    count = 12
+    quantized = tables.QuantizationParameters(scale=np.ones(1, np.float32), zero_point=np.zeros(1, np.int64))
+    tensors = [
+        tables.Tensor(
+            shape=np.arange(i % 3, dtype=np.int32),
+            type=enums.TensorType.INT8 if i % 2 else enums.TensorType.FLOAT32,
+            name="x" * 6 * i,
+            buffer=i,
+            quantization=quantized if i % 2 else tables.QuantizationParameters(),
+        )
+        for i in range(2 * count)
+    ]
+    kinds = (options.Pool2DOptions(stride_w=3), options.SoftmaxOptions(beta=2.0), None)
+    operators = [
+        tables.Operator(opcode_index=i, inputs=np.array([i, 1], np.int32), builtin_options=kinds[i // count])
+        for i in range(3 * count)
+    ]
+    buffers = [tables.Buffer(data=np.arange(i, dtype=np.uint8), size=i) for i in range(count)]
+    return encode(tables.Model(subgraphs=[tables.SubGraph(tensors=tensors, operators=operators)], buffers=buffers))
+
+
+def read_as(together: bool, data: bytes, monkeypatch: pytest.MonkeyPatch) -> tables.Model | None:
+    """What tables say that are read together or one by one; None if they are refused."""
+    with monkeypatch.context() as patch:
+        if not together:
+            patch.setattr("oplet.schema.decode._MANY", sys.maxsize)
+        try:
+            return decode(tables.Model, memoryview(data))
+        except ModelError:
+            return None
+
+
+def test_tables_that_are_read_together_are_what_they_are_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read_as(True, crowded(), monkeypatch)
+    assert found is not None
+    assert found == read_as(False, crowded(), monkeypatch)
+    assert encode(found) == crowded()
+
+
+def test_of_a_damaged_file_tables_are_read_together_as_they_are_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for position in range(0, len(crowded()), 5):
+        data = bytearray(crowded())
+        data[position] ^= 1 << position % 8
+        assert read_as(True, data, monkeypatch) == read_as(False, data, monkeypatch), position
+
+
 def shared_tables(count: int) -> bytes:
     """A Model whose `subgraphs` are `count` times one SubGraph, whose `operators` are `count` times one Operator."""
     vtables = struct.pack("<HHHHH", 10, 8, 0, 0, 4) + struct.pack("<HHHHHH", 12, 8, 0, 0, 0, 4) + struct.pack("<HH", 4, 4)

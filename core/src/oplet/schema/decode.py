@@ -4,13 +4,17 @@ The file comes from a stranger: each table, vtable, vector and string must lie i
 number of tables and the bytes of all vectors together are bounded by the file's size, so that reading, and whoever looks once
 at everything that was read, takes time linear in it whatever its offsets say.
 
-A vtable is shared by all tables that have the same fields, so what it says is worked out once and then kept.
+A vtable is shared by all tables that have the same fields, so what it says is worked out once and then kept. Tables of a vector
+that share one are read together, a field at a time. Whatever is unusual there, or wrong, is left to the reading of one table.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
+from collections.abc import Sequence
 from enum import IntEnum
+from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,6 +25,7 @@ from oplet.schema.table import Field, Table
 __all__ = ["decode", "extent"]
 
 T = TypeVar("T", bound=Table)
+Numbers = np.ndarray[Any, Any]
 
 _UOFFSET = struct.Struct("<I")
 _SOFFSET = struct.Struct("<i")
@@ -33,6 +38,8 @@ _UNKNOWN_KEPT = 8
 _SHARED = 16
 #: Bytes of a string that is decoded once for all who refer to it.
 _LONG = 32
+#: So many tables are read together in less time than one by one, unless they are larger than tables of few fields are.
+_MANY, _SLIM = 6, 128
 
 
 def decode(cls: type[T], buffer: memoryview, where: str = "the model", unknown: list[str] | None = None) -> T:
@@ -47,7 +54,7 @@ def decode(cls: type[T], buffer: memoryview, where: str = "the model", unknown: 
     Raises:
         ModelError: an offset, vector, string or union does not lie inside the file.
     """
-    return _Decoder(buffer, where, [] if unknown is None else unknown).root(cls)
+    return _Together(buffer, where, [] if unknown is None else unknown).root(cls)
 
 
 def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
@@ -71,6 +78,7 @@ class _Layout(NamedTuple):
     unions: list[tuple[Field, int, int]]  # the union, where its value's offset lies (0: nowhere), where its type lies
     unknown: list[int]  # ids of fields that the class does not declare
     wide: list[int]  # where scalars of 8 bytes lie; tables begin at multiples of 4
+    whole: list[struct.Struct]  # what unpacks tables that were put one behind another; empty if they are not read together
 
 
 #: What the vtables of files say; most files have the same ones.
@@ -132,13 +140,13 @@ class _Decoder:
         self.layouts[vtable, cls] = layout
         return layout
 
-    def new_layout(self, cls: type[Table], slots: np.ndarray[Any, Any], size: int, position: int) -> _Layout:
+    def new_layout(self, cls: type[Table], slots: Numbers, size: int, position: int) -> _Layout:
         declared = cls.fields[-1].id + 1 if cls.fields else 0
         left = set(np.flatnonzero(slots[:declared]).tolist())  # set in the vtable and not yet met in the class
         later = slots[declared:]
         if later.any():  # naming the first is enough
             left.add(declared + int((later != 0).argmax()))
-        layout = _Layout(size, [], [], [], [], [], [], [])
+        layout = _Layout(size, [], [], [], [], [], [], [], [])
         places: list[tuple[int, str, int, str]] = []
         for field in cls.fields:
             hidden = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
@@ -170,6 +178,11 @@ class _Decoder:
                 places.append((offset, "I", 4, field.name))
         layout.groups.extend(_groups(places))
         layout.unknown.extend(sorted(left))
+        offsets = [offset for _, offset, *_ in layout.vectors] + [offset for _, offset in layout.references]
+        if 4 <= size <= _SLIM and len(layout.groups) <= 1 and not left and not any(offset % 4 for offset in offsets):
+            packed = layout.groups[0][0].format if layout.groups else "<"
+            spare = -(-size // 4) * 4 - struct.calcsize(packed)
+            layout.whole.append(struct.Struct(f"{packed}{spare}x"))
         return layout
 
     def table(self, cls: type[T], position: int) -> T:
@@ -179,7 +192,7 @@ class _Decoder:
         buffer, whole = self.buffer, self.size
         vtable = position - _SOFFSET.unpack_from(buffer, position)[0]
         layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, position)
-        size, groups, enums, vectors, references, unions, unknown, wide = layout
+        size, groups, enums, vectors, references, unions, unknown, wide, _ = layout
         if position % 4 or position + size > whole:
             raise self.fail(f"{cls.__name__} does not fit into the file", position)
         for offset in wide:
@@ -274,8 +287,12 @@ class _Decoder:
             number = int(outside.argmax())
             what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
             raise self.fail(what, start + 4 * number)
-        table, made = field.table or Table, self.table
-        return [made(table, target) for target in targets.tolist()]
+        return self.alike(field.table or Table, targets)
+
+    def alike(self, cls: type[Table], positions: Numbers) -> list[Table]:
+        """Tables of one class; at each position there are four bytes."""
+        table = self.table
+        return [table(cls, position) for position in positions.tolist()]
 
     def string(self, start: int, length: int) -> str:
         text = self.strings.get(start) if length > _LONG else None
@@ -284,6 +301,130 @@ class _Decoder:
             if length > _LONG:
                 self.strings[start] = text
         return text
+
+
+class _Together(_Decoder):
+    """Reads tables that share a vtable together if they are many."""
+
+    def alike(self, cls: type[Table], positions: Numbers) -> list[Table]:
+        places: list[int] = positions.tolist()
+        if len(places) < _MANY or (positions % 4).any():
+            return [self.table(cls, place) for place in places]
+        vtables: list[int] = (positions - self.words["i"][positions >> 2]).tolist()
+        sharing: dict[int, list[int]] = {}
+        for number, vtable in enumerate(vtables):
+            sharing.setdefault(vtable, []).append(number)
+        if len(sharing) == 1:
+            return self.together(cls, vtables[0], positions)
+        result: list[Table] = [None] * len(places)  # type: ignore[list-item]
+        for vtable, numbers in sharing.items():
+            if len(numbers) < _MANY:
+                for number in numbers:
+                    result[number] = self.table(cls, places[number])
+                continue
+            for number, made in zip(numbers, self.together(cls, vtable, positions[numbers])):
+                result[number] = made
+        return result
+
+    def together(self, cls: type[Table], vtable: int, positions: Numbers) -> list[Table]:
+        """Tables of one vtable, at multiples of four."""
+        columns = self.columns(cls, self.layouts.get((vtable, cls)) or self.layout(cls, vtable, int(positions[0])), positions)
+        if columns is None:
+            return [self.table(cls, place) for place in positions.tolist()]
+        self.tables_left -= len(positions)
+        if self.tables_left < 0:
+            raise self.fail("more tables than its bytes can hold", int(positions[0]))
+        tables = list(map(cls.__new__, repeat(cls, len(positions))))
+        for name, column in columns.items():
+            deque(map(setattr, tables, repeat(name), column), 0)
+        return tables
+
+    def columns(self, cls: type[Table], layout: _Layout, positions: Numbers) -> dict[str, Sequence[Any]] | None:
+        """The values of each field of tables that have one layout; None if they must be read one by one."""
+        length = -(-layout.size // 4)
+        words = self.words["u"]
+        if not layout.whole or int(positions.max()) + 4 * length > 4 * words.size:
+            return None
+        rows = words[(positions >> 2)[:, None] + np.arange(length)]
+        if any(((positions + offset) % 8).any() for offset in layout.wide):
+            return None
+        if not all(self.are_known(field, positions, offset, hidden) for field, offset, hidden in layout.unions):
+            return None
+        result: dict[str, Sequence[Any]] = {}
+        if layout.groups:
+            result.update(zip(layout.groups[0][1], zip(*layout.whole[0].iter_unpack(rows.tobytes()))))
+        for name, members in layout.enums:
+            result[name] = [members.get(number, number) for number in result[name]]
+        column: Sequence[Any] | None
+        for name, offset, dtype, _ in layout.vectors:
+            column = self.vectors(positions + offset + rows[:, offset >> 2], dtype)
+            if column is None:
+                return None
+            result[name] = column
+        for field, offset in layout.references:
+            column = self.references(cls, field, positions + offset, positions + offset + rows[:, offset >> 2])
+            if column is None:
+                return None
+            result[field.name] = column
+        for field, offset, hidden in layout.unions:
+            result[field.name] = self.values(field, positions, offset, hidden)
+        return result
+
+    def spans(self, targets: Numbers, itemsize: int, end: int) -> Numbers | None:
+        """The bytes of the vectors at some places; None if one does not lie inside the file, with `end` bytes behind it."""
+        if (targets % 4).any() or int(targets.max()) + 4 > self.size & -4:
+            return None
+        nbytes = self.words["u"][targets >> 2].astype(np.int64) * itemsize
+        return nbytes if int((targets + nbytes).max()) + 4 + end <= self.size else None
+
+    def vectors(self, targets: Numbers, dtype: np.dtype[Any]) -> list[Numbers] | None:
+        nbytes = self.spans(targets, dtype.itemsize, 0)
+        if nbytes is None or (total := int(nbytes.sum())) > self.bytes_left:
+            return None
+        self.bytes_left -= total
+        starts = targets + 4
+        stops = starts + nbytes
+        if dtype.itemsize == 4:
+            words = self.words[dtype.kind]
+            return [words[start:stop] for start, stop in zip((starts >> 2).tolist(), (stops >> 2).tolist())]
+        array = self.array
+        if dtype == array.dtype:
+            return [array[start:stop] for start, stop in zip(starts.tolist(), stops.tolist())]
+        return [array[start:stop].view(dtype) for start, stop in zip(starts.tolist(), stops.tolist())]
+
+    def references(self, cls: type[Table], field: Field, at: Numbers, targets: Numbers) -> Sequence[Any] | None:
+        if field.kind == "table":
+            return self.alike(field.table or Table, targets) if int(targets.max()) + 4 <= self.size else None
+        if field.kind == "string":
+            lengths = self.spans(targets, 1, 1)
+            if lengths is None or self.array[targets + 4 + lengths].any():
+                return None
+            return list(map(self.string, (targets + 4).tolist(), lengths.tolist()))
+        return [self.reference(cls, field, *places) for places in zip(at.tolist(), targets.tolist())]
+
+    def are_known(self, field: Field, positions: Numbers, offset: int, hidden: int) -> bool:
+        """Whether the values of a union in some tables are all of known members, and lie inside the file."""
+        if not offset or not hidden or offset % 4:
+            return False
+        at = positions + offset
+        known = field.members or {}
+        return int((at + self.words["u"][at >> 2]).max()) + 4 <= self.size and known.keys() >= set(
+            self.array[positions + hidden].tolist()
+        )
+
+    def values(self, field: Field, positions: Numbers, offset: int, hidden: int) -> list[Table]:
+        at = positions + offset
+        targets = at + self.words["u"][at >> 2]
+        members: list[int] = self.array[positions + hidden].tolist()
+        known = field.members or {}
+        if len(kinds := set(members)) == 1:
+            return self.alike(known[members[0]], targets)
+        result: list[Table] = [None] * len(members)  # type: ignore[list-item]
+        for member in kinds:
+            numbers = [number for number, other in enumerate(members) if other == member]
+            for number, made in zip(numbers, self.alike(known[member], targets[numbers])):
+                result[number] = made
+        return result
 
 
 class _Measuring(_Decoder):
