@@ -161,9 +161,9 @@ def test_helpers_go_to_sleep_and_wake_up() -> None:
         call()
         assert set(counts.tolist()) == {200 * number}
         deadline = time.monotonic() + 20
-        while not helper.asleep and time.monotonic() < deadline:
+        while not helper.sleeps and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert helper.asleep
+        assert helper.sleeps
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

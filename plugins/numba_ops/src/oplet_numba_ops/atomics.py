@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from oplet_numba_ops.processor import pause_instruction
 from oplet_numba_ops.vectors import I64, address
 
-__all__ = ["ask", "enter", "highest_bit", "load", "lowest_bit", "pause", "store", "take_away", "take_bits"]
+__all__ = ["ask", "ask_about", "enter", "highest_bit", "load", "lowest_bit", "pause", "store", "take_away", "take_bits"]
 
 _VOID = ir.VoidType()
 _I1 = ir.IntType(1)
@@ -83,3 +83,5 @@ pause = _operation(0, False, _pause)
 enter = _operation(2, False, lambda b, where, words: _function(b, where, _VOID, words))
 #: Calls int() at an address.
 ask = _operation(1, True, lambda b, where: b.sext(_function(b, where, ir.IntType(32)), I64))
+#: Calls int(second argument) at an address.
+ask_about = _operation(2, True, lambda b, where, word: b.sext(_function(b, where, ir.IntType(32), word), I64))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 
-from oplet_numba_ops.atomics import ask, enter, highest_bit, load, lowest_bit, pause, store, take_away, take_bits
+from oplet_numba_ops.atomics import ask, ask_about, enter, highest_bit, load, lowest_bit, pause, store, take_away, take_bits
 from oplet_numba_ops.kernels import kernel
 
 __all__ = ["BOX", "JOB_WORDS", "MOST_PARTS", "RUN", "SERVE", "TEAM"]
@@ -28,16 +28,25 @@ MOST_PARTS = 62
 # not done.
 _FUNCTION, _WORDS, _STRIDE, _COUNT, _THREADS, _FREE, _PENDING, _JOB_BYTES = 0, 8, 16, 24, 32, 64, 72, 128
 # A helper's mailbox: the job, the processor of the thread that posted it, whether the helper looks at that; in a line of its own
-# whether it is to end, and whether it came back in order to move.
-_POSTED, _PROCESSOR, _WATCHES, _END, _MOVES, _BOX_BYTES = 0, 8, 16, 64, 72, 128
-# The team: the functions of the C library that say on which processor a thread is and that yield it, or 0; mailboxes follow.
-_WHERE, _YIELD, _BOXES = 0, 8, 128
+# whether it is to end, whether it came back in order to move, and whether it sleeps; in a third one the semaphore that it waits for.
+_POSTED, _PROCESSOR, _WATCHES, _END, _MOVES, _SLEEPS, _BELL, _BOX_BYTES = 0, 8, 16, 64, 72, 80, 128, 192
+# The team: the functions of the C library that say on which processor a thread is, that yield it, that wait for a semaphore and
+# that post one, or 0; mailboxes follow.
+_WHERE, _YIELD, _WAIT, _POST, _BOXES = 0, 8, 16, 24, 128
 
 #: Words of a job. Whoever makes one writes the first five.
 JOB_WORDS = _JOB_BYTES // 8
 #: Offsets by name.
-BOX = {"processor": _PROCESSOR, "watches": _WATCHES, "end": _END, "moves": _MOVES, "size": _BOX_BYTES}
-TEAM = {"where": _WHERE, "yield": _YIELD, "boxes": _BOXES}
+BOX = {
+    "processor": _PROCESSOR,
+    "watches": _WATCHES,
+    "end": _END,
+    "moves": _MOVES,
+    "sleeps": _SLEEPS,
+    "bell": _BELL,
+    "size": _BOX_BYTES,
+}
+TEAM = {"where": _WHERE, "yield": _YIELD, "wait": _WAIT, "post": _POST, "boxes": _BOXES}
 
 _inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
 
@@ -76,6 +85,9 @@ def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
             box = team + _BOXES + helper * _BOX_BYTES
             store(box + _PROCESSOR, processor)
             store(box + _POSTED, job)
+            if load(box + _SLEEPS) != 0:
+                store(box + _SLEEPS, 0)
+                ask_about(load(team + _POST), box + _BELL)
         _share(job, 0)
         spins = 0
         while load(job + _PENDING) > 0:
@@ -85,11 +97,20 @@ def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
             pause()
 
 
-@kernel("void(i8, i8, i8, i8)")
-def SERVE(team, box, number, patience):  # type: ignore[no-untyped-def]
-    """Help with what comes into a mailbox, until so many looks in a row found nothing."""
+@kernel("void(i8, i8, i8, i8, i8)")
+def SERVE(team, box, number, patience, sleeps):  # type: ignore[no-untyped-def]
+    """Help with what comes into a mailbox. When so many looks in a row found nothing, return, or sleep until somebody posts.
+
+    Whoever posts a job just before the helper says that it sleeps does not wake it; the next job does.
+    """
     idle = 0
-    while idle < patience and load(box + _END) == 0:
+    while load(box + _END) == 0:
+        if idle >= patience:
+            if sleeps == 0:
+                return
+            store(box + _SLEEPS, 1)
+            ask_about(load(team + _WAIT), box + _BELL)
+            idle = 0
         job = load(box + _POSTED)
         if job != 0 and load(job + _FREE) != 0:
             if load(box + _WATCHES) != 0 and ask(load(team + _WHERE)) == load(box + _PROCESSOR):

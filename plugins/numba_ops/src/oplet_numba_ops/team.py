@@ -2,8 +2,9 @@
 
 A step of a thunk is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job
 to its helpers and does parts itself until none is left, then waits for those that helpers are still at. A helper spins, without
-Python's lock, until there is a job for it; after a millisecond or so without one it goes to sleep. It is woken when a job is
-posted, but nobody waits for it: whatever a helper does not take, the thread that invokes does itself. So nothing depends on
+Python's lock, until there is a job for it; after a millisecond or so without one it goes to sleep, in machine code too where the C
+library has semaphores: with Python's lock to take first, which the thread that invokes gives up for no longer than a kernel runs,
+it would miss much of a model's run. It is woken when a job is posted, but nobody waits for it: whatever a helper does not take, the thread that invokes does itself. So nothing depends on
 helpers being there: not in a forked process, which has none of its parent's threads, not while another interpreter has posted
 its job over this one, not when Python ends. `sharing` says why
 that is right.
@@ -48,6 +49,7 @@ class _Helper:
     def __init__(self, team: int, number: int) -> None:
         self._team, self._number = team, number
         self._box = team + TEAM["boxes"] + (number - 1) * BOX["size"]
+        self._has_semaphore = bool(_word(team + TEAM["wait"]))
         self.forget()
 
     def forget(self) -> None:
@@ -57,9 +59,16 @@ class _Helper:
         self._bell = threading.Lock()
         self._starting = threading.Lock()
         self._bell.acquire()
+        if self._has_semaphore:
+            _make_semaphore(self._box + BOX["bell"])
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether it looks for jobs no more, wherever it is to be woken from."""
+        return self.asleep or bool(_word(self._box + BOX["sleeps"]))
 
     def wake(self) -> None:
-        """Have it look for jobs; it may take as long as it likes to do so."""
+        """Have it look for jobs; it may take as long as it likes to do so. One that sleeps in machine code is woken from there."""
         self.asleep = False
         if self._thread is not None:
             with suppress(RuntimeError):  # another thread rang already
@@ -78,6 +87,8 @@ class _Helper:
         if self._thread is not None:
             with suppress(RuntimeError):
                 self._bell.release()
+            if self._has_semaphore:
+                ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_word(self._team + TEAM["post"]))(self._box + BOX["bell"])
             self._thread.join(1)
 
     def _work(self) -> None:
@@ -86,7 +97,7 @@ class _Helper:
         _set_word(self._box + BOX["watches"], int(len(home) > 1 and _word(self._team + TEAM["where"]) != 0))
         patience = self._patience(serve)
         while not _word(self._box + BOX["end"]):
-            serve(self._team, self._box, self._number, patience)
+            serve(self._team, self._box, self._number, patience, self._has_semaphore)
             if _word(self._box + BOX["moves"]):
                 self._move(home)
                 continue
@@ -98,7 +109,7 @@ class _Helper:
         rounds, seconds = 1000, 1.0
         for _ in range(3):
             start = time.perf_counter()
-            serve(self._team, self._box, self._number, rounds)
+            serve(self._team, self._box, self._number, rounds, False)
             seconds = min(seconds, time.perf_counter() - start)
         return min(max(rounds, int(rounds * _PATIENCE / seconds)), 10**7)
 
@@ -124,6 +135,19 @@ def _set_word(address: int, value: int) -> None:
     ctypes.c_int64.from_address(address).value = value
 
 
+def _symbol(name: str) -> int:
+    """The address of a function of the C library, or 0."""
+    import llvmlite.binding as llvm
+
+    return llvm.address_of_symbol(name) or 0
+
+
+def _make_semaphore(where: int) -> bool:
+    """Make one that nobody posted; False where there is no such thing."""
+    make = _symbol("sem_init")
+    return bool(make) and ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint)(make)(where, 0, 0) == 0
+
+
 def _for_ever(words: int) -> int:
     """The address of zeros that outlive Python's end, which helpers may be late to notice."""
     memory = aligned((words,), np.int64)
@@ -135,11 +159,12 @@ class _Team:
     """All helpers of this process. The first serves thunks of two threads and more, the second those of three and more, and so on."""
 
     def __init__(self) -> None:
-        import llvmlite.binding as llvm
-
         self.address = _for_ever((TEAM["boxes"] + _MOST_HELPERS * BOX["size"]) // 8)
-        for where, name in (("where", "sched_getcpu"), ("yield", "sched_yield")):
-            _set_word(self.address + TEAM[where], llvm.address_of_symbol(name) or 0)
+        functions = {"where": "sched_getcpu", "yield": "sched_yield"}
+        if _symbol("sem_wait") and _symbol("sem_post") and _make_semaphore(self.address + TEAM["boxes"] + BOX["bell"]):
+            functions |= {"wait": "sem_wait", "post": "sem_post"}
+        for where, name in functions.items():
+            _set_word(self.address + TEAM[where], _symbol(name))
         self.helpers = [_Helper(self.address, number + 1) for number in range(_MOST_HELPERS)]
         self._free: list[int] = []
         atexit.register(self._end)
