@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from oplet import TensorType
+from oplet import ModelBuilder, TensorType
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, LeakyReluOptions, MulOptions, Pool2DOptions, SoftmaxOptions, SubOptions
 from oplet.testing import Spec, one_op_model
 from oplet_numba_ops.broadcasting import Repetition, repetition
+from oplet_numba_ops.float_pairs import ADD, MULTIPLY, PRELU, SUBTRACT, SUBTRACT_FROM, bind_float_pair
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 CLAMPS = st.sampled_from([ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU_N1_TO_1])
@@ -185,3 +187,37 @@ def test_compiled_kernels_serve_the_usual_types() -> None:
     from oplet_numba_ops.float_maps import DEQUANTIZE, QUANTIZE
 
     assert set(QUANTIZE) == set(DEQUANTIZE) == {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        Repetition(1, 1, 700, 0, False),
+        Repetition(3, 5, 40, 0, True),
+        Repetition(1, 30, 24, 0, False),
+        Repetition(2, 3, 600, 600, False),
+    ],
+)
+@pytest.mark.parametrize("op", [ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU])
+def test_pairs_written_over_an_operand_are_the_same_bit_for_bit(op: int, how: Repetition) -> None:
+    random = np.random.default_rng(op)
+    x = random.standard_normal(how.blocks * how.rows * how.columns).astype(np.float32)
+    x[::7] = np.nan
+    y = random.standard_normal((how.blocks if how.advance else 1) * (how.rows if how.per_row else how.columns)).astype(np.float32)
+    wanted, over = SimpleNamespace(data=np.empty_like(x)), SimpleNamespace(data=x.copy())
+    bind_float_pair(op, SimpleNamespace(data=x), y, wanted, how, -0.5, 1.0, 1)()  # type: ignore[arg-type]
+    bind_float_pair(op, over, y, over, how, -0.5, 1.0, 1)()  # type: ignore[arg-type]
+    np.testing.assert_array_equal(over.data, wanted.data)
+
+
+@pytest.mark.parametrize("op", ["RELU", "HARD_SWISH", "ADD", "SUB"])
+def test_ops_that_write_over_what_an_op_before_them_made_answer_as_numpy_does(agree: Callable[..., None], op: str) -> None:
+    shape = [1, 64, 64, 16]
+    builder = ModelBuilder("two ops")
+    graph = builder.add_subgraph()
+    x, middle, y = (graph.add_tensor(name, np.float32, shape) for name in "xmy")
+    graph.set_inputs(x)
+    graph.add_operator("LEAKY_RELU", [x], [middle], LeakyReluOptions(alpha=0.5))
+    graph.add_operator(op, [middle] if op in ("RELU", "HARD_SWISH") else [x, middle], [y])
+    graph.set_outputs(y)
+    agree(builder.to_bytes(), [np.random.default_rng(0).standard_normal(shape).astype(np.float32)], threads=2)

@@ -16,8 +16,11 @@ def clamp_registration(builtin: Registration, low: float, high: float) -> Regist
         if source.type != TensorType.FLOAT32 or context.num_threads == 1:
             return None
         from oplet_numba_ops.flat import plan_flat, worth_sharing
-        from oplet_numba_ops.float_maps import CLAMP
+        from oplet_numba_ops.float_maps import CLAMP, CLAMP_OVER
 
-        return plan_flat(context, CLAMP, (source, output), low, high) if worth_sharing(context, output.size) else None
+        if not worth_sharing(context, output.size):
+            return None
+        node.in_place = [source]
+        return plan_flat(context, CLAMP, (source, output), low, high, over=CLAMP_OVER)
 
     return override(builtin, plan)

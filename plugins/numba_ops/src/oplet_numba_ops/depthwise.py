@@ -20,7 +20,7 @@ from oplet_numba_ops.vectors import LANES
 __all__ = ["plan_depthwise"]
 
 #: Multiply-adds that are worth a part of their own.
-_WORTH = 60_000
+_WORTH = 30_000
 #: Windows at a row's ends that may get code of their own.
 _EDGES = 6
 
@@ -80,7 +80,7 @@ def plan_depthwise(
     ready(kernel)
     slots = 0 if direct else h.span
     count = windows.batch * h.out
-    work = windows.count * columns * h.filter * w.filter
+    work = windows.count * row * h.filter * w.filter
     # Rows in a ring are copied there by each part that needs them, so that channels are cut where there are few rows only.
     vectors = row // LANES if direct else 1
     worth = work // _WORTH if direct else min(work // _WORTH, 2 * context.num_threads)

@@ -17,7 +17,7 @@ __all__ = ["plan_flat", "worth_sharing"]
 
 def worth_sharing(context: Context, size: int) -> bool:
     """Whether several threads need less time for the elements of an op than a thread of numpy, which starts to run sooner."""
-    return context.num_threads > 1 and size >= 4 * WORTH_VALUES
+    return context.num_threads > 1 and size >= 2 * WORTH_VALUES
 
 
 def plan_flat(
@@ -28,6 +28,7 @@ def plan_flat(
     columns: int = 1,
     worth: int = WORTH_VALUES,
     bits: Any = None,
+    over: Kernel | None = None,
 ) -> Bind:
     """Compile a kernel of arrays of one row, and have it called with slices of the tensors and with the constants.
 
@@ -35,14 +36,19 @@ def plan_flat(
         columns: of which slices have a multiple.
         worth: how many elements are worth a part of their own.
         bits: the type of number that kernels are to see in all tensors, where it is not the tensor's own.
+        over: the kernel for an output that lies in the first tensor's memory, which then is not among its arguments.
     """
-    ready(kernel)
+    ready(kernel, *([] if over is None else [over]))
     size = tensors[0].size
     ranges = cut(size, size // worth, context.num_threads, columns)
 
     def bind() -> Any:
         arrays: list[Array] = [flat(tensor.data) if bits is None else flat(tensor.data).view(bits) for tensor in tensors]
+        chosen = kernel
+        if over is not None and arrays[0].ctypes.data == arrays[-1].ctypes.data:
+            chosen = over
+            del arrays[0]
         parts = [(*(array[first:last] for array in arrays), *constants) for first, last in ranges]
-        return thunk([Step(kernel, parts)], context.num_threads)
+        return thunk([Step(chosen, parts)], context.num_threads)
 
     return bind

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numba
 import numpy as np
 
 from oplet import TensorType
 from oplet_numba_ops.kernels import Kernel, kernel
 
-__all__ = ["CLAMP", "DEQUANTIZE", "HARD_SWISH", "QUANTIZE"]
+__all__ = ["CLAMP", "CLAMP_OVER", "DEQUANTIZE", "HARD_SWISH", "HARD_SWISH_OVER", "QUANTIZE"]
 
 _ZERO, _THREE, _SIX, _SIXTH = np.float32(0), np.float32(3), np.float32(6), np.float32(1 / 6)
 #: The number just below a half: added before what follows the point is cut off, it rounds halves away from zero, and leaves alone
@@ -15,23 +19,49 @@ _ZERO, _THREE, _SIX, _SIXTH = np.float32(0), np.float32(3), np.float32(6), np.fl
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
+
+
+@_inlined
+def _hard_swish(value):  # type: ignore[no-untyped-def]
+    gate = value + _THREE
+    gate = _ZERO if gate < _ZERO else gate
+    gate = _SIX if gate > _SIX else gate
+    return gate * _SIXTH * value
+
+
+@_inlined
+def _clamped(value, low, high):  # type: ignore[no-untyped-def]
+    value = value if value > low or value != value else low
+    return value if value < high or value != value else high
+
+
 @kernel("void(f4[::1], f4[::1])")
 def HARD_SWISH(x, out):  # type: ignore[no-untyped-def]
     """x * min(max(x + 3, 0), 6) / 6; NaN stays."""
     for i in range(out.size):
-        gate = x[i] + _THREE
-        gate = _ZERO if gate < _ZERO else gate
-        gate = _SIX if gate > _SIX else gate
-        out[i] = gate * _SIXTH * x[i]
+        out[i] = _hard_swish(x[i])
+
+
+@kernel("void(f4[::1])")
+def HARD_SWISH_OVER(out):  # type: ignore[no-untyped-def]
+    """The same where x and out are the same memory."""
+    for i in range(out.size):
+        out[i] = _hard_swish(out[i])
 
 
 @kernel("void(f4[::1], f4[::1], f4, f4)")
 def CLAMP(x, out, low, high):  # type: ignore[no-untyped-def]
     """Between two bounds; NaN stays, and a zero is the bound's, as with numpy."""
     for i in range(out.size):
-        value = x[i]
-        value = value if value > low or value != value else low
-        out[i] = value if value < high or value != value else high
+        out[i] = _clamped(x[i], low, high)
+
+
+@kernel("void(f4[::1], f4, f4)")
+def CLAMP_OVER(out, low, high):  # type: ignore[no-untyped-def]
+    """The same where x and out are the same memory."""
+    for i in range(out.size):
+        out[i] = _clamped(out[i], low, high)
 
 
 def _quantize(x, out, scale, zero_point, lowest, highest):  # type: ignore[no-untyped-def]

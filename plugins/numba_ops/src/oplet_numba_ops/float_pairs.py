@@ -73,17 +73,65 @@ def _row_of_one(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
             out[i] = x[i] if x[i] >= _ZERO else x[i] * y
 
 
+# Where x and out are the same memory, loops over both would not be vectorized.
+
+
+@_inlined
+def _row_over(op, y, out, low, high):  # type: ignore[no-untyped-def]
+    n = out.size
+    if op == 0:
+        for i in range(n):
+            out[i] = _clamped(out[i] + y[i], low, high)
+    elif op == 1:
+        for i in range(n):
+            out[i] = _clamped(out[i] - y[i], low, high)
+    elif op == 2:
+        for i in range(n):
+            out[i] = _clamped(y[i] - out[i], low, high)
+    elif op == 3:
+        for i in range(n):
+            out[i] = _clamped(out[i] * y[i], low, high)
+    else:
+        for i in range(n):
+            out[i] = out[i] if out[i] >= _ZERO else out[i] * y[i]
+
+
+@_inlined
+def _row_over_one(op, y, out, low, high):  # type: ignore[no-untyped-def]
+    n = out.size
+    if op == 0:
+        for i in range(n):
+            out[i] = _clamped(out[i] + y, low, high)
+    elif op == 1:
+        for i in range(n):
+            out[i] = _clamped(out[i] - y, low, high)
+    elif op == 2:
+        for i in range(n):
+            out[i] = _clamped(y - out[i], low, high)
+    elif op == 3:
+        for i in range(n):
+            out[i] = _clamped(out[i] * y, low, high)
+    else:
+        for i in range(n):
+            out[i] = out[i] if out[i] >= _ZERO else out[i] * y
+
+
 @kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
 def _same_per_row(op, x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
+    over = x.ctypes.data == out.ctypes.data
     for block in range(blocks):
         for row in range(rows):
             start = (block * rows + row) * columns
             at = slice(start, start + columns)
-            _row_of_one(op, x[at], y[row], out[at], low, high)
+            if over:
+                _row_over_one(op, y[row], out[at], low, high)
+            else:
+                _row_of_one(op, x[at], y[row], out[at], low, high)
 
 
 @kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
 def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
+    over = x.ctypes.data == out.ctypes.data
     size = rows * columns
     if scratch.size == 0 or rows == 1:
         for block in range(blocks):
@@ -91,7 +139,10 @@ def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low
                 start = block * size + row * columns
                 first = block * advance
                 at = slice(start, start + columns)
-                _row(op, x[at], y[first : first + columns], out[at], low, high)
+                if over:
+                    _row_over(op, y[first : first + columns], out[at], low, high)
+                else:
+                    _row(op, x[at], y[first : first + columns], out[at], low, high)
         return
     length = scratch.size
     for block in range(blocks):
@@ -101,7 +152,10 @@ def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low
                     scratch[start + i] = y[block * advance + i]
         for start in range(block * size, (block + 1) * size, length):
             at = slice(start, min(start + length, (block + 1) * size))
-            _row(op, x[at], scratch, out[at], low, high)
+            if over:
+                _row_over(op, scratch, out[at], low, high)
+            else:
+                _row(op, x[at], scratch, out[at], low, high)
 
 
 def float_pair_kernel(how: Repetition) -> Kernel:
@@ -115,7 +169,7 @@ def bind_float_pair(
     """The thunk of `op`.
 
     Args:
-        x: of the output's shape.
+        x: of the output's shape; the output may lie in its memory.
         y: repeats as `how` says.
     """
     large, small, result = flat(x.data), flat(y), flat(output.data)

@@ -35,23 +35,24 @@ def override(builtin: Registration, plan: Callable[[Context, Node], Bind | None]
     Args:
         builtin: the numpy kernel's registration. Its `prepare` always runs first: it checks the node and sets the output's shape.
         plan: called after it, when `node.prepared` is what the numpy kernel's `prepare` left there. It answers None where the
-            numpy kernel is to run. Else it asks for temporaries of its own (those of the numpy kernel get no memory then) and
-            answers what `bind` is to call. Where a kernel cannot be compiled, the numpy kernel runs.
+            numpy kernel is to run. Else it asks for temporaries of its own (those of the numpy kernel get no memory then), says
+            in `node.in_place` which inputs it can write over (what the numpy kernel can does not count: a loop over two arrays is
+            not vectorized where they are the same memory), and answers what `bind` is to call. Where a kernel cannot be compiled,
+            the numpy kernel runs.
     """
 
     def prepare(context: Context, node: Node) -> None:
         if builtin.prepare is not None:
             builtin.prepare(context, node)
         temporaries, node.temporaries = node.temporaries, []
+        in_place, node.in_place = node.in_place, ()
         try:
             bind_compiled = plan(context, node)
         except CompileError:
             bind_compiled = None
         if bind_compiled is None:
-            node.temporaries = temporaries
+            node.temporaries, node.in_place = temporaries, in_place
         else:
-            # A loop over two arrays is not vectorized where they are the same memory.
-            node.in_place = ()
             node.prepared = _Compiled(bind_compiled)
 
     def bind(context: Context, node: Node) -> Thunk:

@@ -10,11 +10,12 @@ from oplet import Context, Node, Registration, Tensor, TensorType
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.ops.mul import Scaling
+from oplet_builtin_ops.shaping.shapes import offer_in_place
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.fixed_point import scaling
 from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.float_pairs import bind_float_pair, float_pair_kernel
-from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
 from oplet_numba_ops.team import ready
 
@@ -62,8 +63,16 @@ def pair_registration(
         if plain and np.isinf((low, high)).all() and not worth_sharing(context, node.outputs[0].size):
             return None  # one pass of numpy's, which is as fast
         ready(float_pair_kernel(how))
-        chosen = exchanged_op if exchanged else op
-        return lambda: bind_float_pair(chosen, large, small.data, node.outputs[0], how, low, high, context.num_threads)
+        chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
+        output = node.outputs[0]
+        offer_in_place(node)
+
+        def bind() -> Thunk:
+            if small is not large and node.writes_over(small):
+                return bind_float_pair(other, small, large.data, output, how, low, high, context.num_threads)
+            return bind_float_pair(chosen, large, small.data, output, how, low, high, context.num_threads)
+
+        return bind
 
     return override(builtin, plan)
 

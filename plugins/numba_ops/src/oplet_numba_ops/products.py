@@ -26,10 +26,10 @@ __all__ = ["plan_quantized_tiles", "plan_tiles"]
 #: Bytes of the input whose windows are multiplied with all filters before the next are read: they stay in the cache.
 _BLOCK = 1 << 18
 #: Multiply-adds that are worth a part of their own, of floats and of bytes.
-_WORTH = 250_000
-_WORTH_BYTES = 1_000_000
+_WORTH = 100_000
+_WORTH_BYTES = 250_000
 #: Values whose copying is.
-_WORTH_COPYING = 16_000
+_WORTH_COPYING = 8_000
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def plan_tiles(
     length = panels.shape[2]
     depth = layout.runs * layout.length
     block = max(tile, _BLOCK // (item * depth) // tile * tile)
-    worth = windows.count * depth * filters // (_WORTH_BYTES if integer else _WORTH)
+    worth = windows.count * depth * len(panels) * vectors * LANES // (_WORTH_BYTES if integer else _WORTH)
     # Each thread reads either some of the inputs and all weights, or all inputs and some of the weights; outputs that lie together
     # are likely to be read by the same thread.
     by_panels = panels.size > source.size + output.size

@@ -12,9 +12,10 @@ __all__ = ["WORTH_VALUES", "Range", "cut", "cut_pair", "grid"]
 
 Range = tuple[int, int]
 #: Numbers whose part in an elementwise op is worth one of its own.
-WORTH_VALUES = 16_000
-#: Parts for each thread.
-_EACH = 4
+WORTH_VALUES = 4_000
+#: Parts for each thread. With more, neighbouring parts of one kernel and the next are more often done by different threads, which
+#: then wait for what lies in the other's cache.
+_EACH = 2
 
 
 def _even(count: int, most: int, threads: int, multiple: int = 1) -> list[Range]:

@@ -20,6 +20,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     if how is None:
         return None
     ready(float_pair_kernel(how))
+    node.in_place = [source]
     return lambda: bind_float_pair(PRELU, source, alpha.data, node.outputs[0], how, -inf, inf, context.num_threads)
 
 
