@@ -12,6 +12,8 @@ from oplet.ops.tensor import Allocation, Shape, Tensor
 
 __all__ = ["check_bound", "check_prepared", "checked_shape", "ensure_temporary"]
 
+#: What a kernel may ask for.
+_TEMPORARY = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
 #: More elements than any address space holds.
 _LARGEST = 2**60
 #: The format and LiteRT count a dimension in 32 bits.
@@ -24,10 +26,9 @@ def ensure_temporary(allocation: Allocation) -> None:
     Raises:
         EnsureError: it is such a kind.
     """
-    possible = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
     ensure(
-        allocation in possible,
-        f"a temporary is of allocation type {allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible.",
+        allocation in _TEMPORARY,
+        lambda: f"a temporary is of allocation type {allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible.",
     )
 
 

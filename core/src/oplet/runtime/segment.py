@@ -16,7 +16,7 @@ from oplet.schema.enums import TensorType
 __all__ = ["Placed", "Request", "Segment", "new_array"]
 
 #: Bytes; what is smaller gains less from where it lies than it takes to see to that.
-_SMALL = 2048
+_SMALL = 16384
 
 #: A tensor that wants memory in the arena, and for how long.
 Request = tuple[Tensor, memory.Lifetime]

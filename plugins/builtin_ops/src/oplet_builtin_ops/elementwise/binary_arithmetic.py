@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import clip
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.elementwise.blocks import run_blocks
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, repeated, run_calls
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
 
 __all__ = [
@@ -52,12 +53,19 @@ def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
     Raises:
         EnsureError: the shapes do not fit.
     """
-    if a.shape == b.shape:
-        return a.shape
-    rank = max(a.ndim, b.ndim)
-    first, second = (1,) * (rank - a.ndim) + a.shape, (1,) * (rank - b.ndim) + b.shape
-    fit = all(m == n or 1 in (m, n) for m, n in zip(first, second))
-    ensure(fit, lambda: f"Given shapes, {list(a.shape)} and {list(b.shape)}, are not broadcastable: {a} with {b}.")
+    shape = a.shape if a.shape == b.shape else _broadcast(a.shape, b.shape)
+    if shape is None:
+        ensure(False, f"Given shapes, {list(a.shape)} and {list(b.shape)}, are not broadcastable: {a} with {b}.")
+    return cast(Shape, shape)
+
+
+@lru_cache(maxsize=1024)
+def _broadcast(a: Shape, b: Shape) -> Shape | None:
+    """The shape to which two shapes broadcast, None if they do not."""
+    rank = max(len(a), len(b))
+    first, second = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    if not all(m == n or 1 in (m, n) for m, n in zip(first, second)):
+        return None
     return tuple(n if m == 1 else m for m, n in zip(first, second))
 
 
@@ -87,7 +95,10 @@ def long_rows(a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array
             tail = output.shape[axis:]
             row = math.prod(tail)
             shape = (1,) * (output.ndim - small.ndim) + small.shape
-            tiled = np.broadcast_to(small.data.reshape(shape[axis:]), tail).reshape(1, row)
+            if shape[-1:] == tail[-1:] and small.size == shape[-1]:  # a value per channel
+                tiled = repeated(small.data.reshape(-1), row // small.size).reshape(1, row)
+            else:
+                tiled = np.broadcast_to(small.data.reshape(shape[axis:]), tail).reshape(1, row)
             rows = large.data.reshape(-1, row)
             z = z.reshape(-1, row)
             return (rows, tiled, z) if small is b else (tiled, rows, z)
@@ -107,12 +118,18 @@ def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Sha
 
 def _long_axis(small: Tensor, large: Tensor, output: Tensor) -> int | None:
     """From which axis on the output is a row to which a small constant is written out; None where it is not."""
-    if not small.is_constant or not 1 < small.size < _LONG or large.shape != output.shape or output.size <= small.size:
+    return _axis_of_rows(small.shape, output.shape) if small.is_constant and large.shape == output.shape else None
+
+
+@lru_cache(maxsize=1024)
+def _axis_of_rows(small: Shape, output: Shape) -> int | None:
+    size = math.prod(small)
+    if not 1 < size < _LONG or math.prod(output) <= size:
         return None
-    axis = output.ndim - small.ndim + next(i for i, dim in enumerate(small.shape) if dim != 1)
-    while axis and math.prod(output.shape[axis:]) < _LONG:
+    axis = len(output) - len(small) + next(i for i, dim in enumerate(small) if dim != 1)
+    while axis and math.prod(output[axis:]) < _LONG:
         axis -= 1
-    return axis if math.prod(output.shape[axis:]) <= _LONGEST else None
+    return axis if math.prod(output[axis:]) <= _LONGEST else None
 
 
 def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunctionType, context: Context | None = None) -> Thunk:

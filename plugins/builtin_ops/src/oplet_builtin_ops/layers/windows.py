@@ -172,17 +172,13 @@ class Windows:
 
     def rows_read(self, strips: Sequence[Strip]) -> Rows:
         """The rows of padded maps that some strips read: all rows unless there is a single map."""
-        h = self.height
-        first, last = 0, h.padded
-        if self.batch == 1:
-            if len(strips) == 1:
-                rows = strips[0].where[1]
-                begin, end = rows.start, rows.stop
-            else:
-                begin, end = min(strip.where[1].start for strip in strips), max(strip.where[1].stop for strip in strips)
-            first, last = begin * h.stride, min(h.padded, (end - 1) * h.stride + h.span)
-        begin, end = max(first, h.before), min(last, h.before + h.size)
-        return Rows(slice(first, last), slice(begin - h.before, max(begin, end) - h.before), begin - first)
+        if self.batch > 1:
+            return _rows_read(self.height, None, 0)
+        if len(strips) == 1:
+            rows = strips[0].where[1]
+            return _rows_read(self.height, rows.start, rows.stop)
+        begin, end = min(strip.where[1].start for strip in strips), max(strip.where[1].stop for strip in strips)
+        return _rows_read(self.height, begin, end)
 
     def padding_calls(self, source: Array, padded: Array, value: Any, strips: Sequence[Strip]) -> list[Call]:
         """The calls that copy a map into a larger one, and fill what is around it, as far as some strips read it."""
@@ -228,6 +224,16 @@ class Windows:
         start = (images.start * self.height.out + rows.start) * self.width.out + columns.start
         stop = start + (images.stop - images.start) * (rows.stop - rows.start) * (columns.stop - columns.start)
         return Strip((images, rows, columns), start, stop, 0 if lanes == 1 else (start + stop) * lanes // (2 * self.count))
+
+
+@lru_cache(maxsize=4096)
+def _rows_read(h: Axis, begin: int | None, end: int) -> Rows:
+    """What the windows from `begin` to `end` read, all windows if there is no such; `Windows.rows_read`."""
+    first, last = 0, h.padded
+    if begin is not None:
+        first, last = begin * h.stride, min(h.padded, (end - 1) * h.stride + h.span)
+    begin, end = max(first, h.before), min(last, h.before + h.size)
+    return Rows(slice(first, last), slice(begin - h.before, max(begin, end) - h.before), begin - first)
 
 
 def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Sequence[Strip]:

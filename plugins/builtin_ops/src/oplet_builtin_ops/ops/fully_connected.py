@@ -79,7 +79,7 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
     if options.keep_num_dims:
         ensure(
             source.ndim > 0 and source.shape[-1] == depth,
-            f"the last dimension of {source} must be {depth}, as the weights {weights} have it.",
+            lambda: f"the last dimension of {source} must be {depth}, as the weights {weights} have it.",
         )
     if source.size == 0 and depth == 0:
         rows = 1
@@ -88,7 +88,7 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
         return rows
     ensure(
         depth > 0 and source.size % depth == 0,
-        f"{source} cannot be cut into rows of {depth}, as the weights {weights} take them.",
+        lambda: f"{source} cannot be cut into rows of {depth}, as the weights {weights} take them.",
     )
     return source.size // depth
 

@@ -46,11 +46,11 @@ def prepare(context: Context, node: Node) -> None:
     narrowed = a.type == TensorType.INT16 and output.type in EIGHT_BITS
     ensure(
         output.type == a.type or narrowed,
-        f"Unsupported combination of input and output types in Mul: {a.type.name} to {output.type.name} ({output}).",
+        lambda: f"Unsupported combination of input and output types in Mul: {a.type.name} to {output.type.name} ({output}).",
     )
     ensure(
         a.type != TensorType.COMPLEX64 or activation == ActivationFunctionType.NONE,
-        f"Activation is not allowed for COMPLEX64 input; the options ask for {activation.name}.",
+        lambda: f"Activation is not allowed for COMPLEX64 input; the options ask for {activation.name}.",
     )
     node.prepared = activation
     offer_in_place(node)

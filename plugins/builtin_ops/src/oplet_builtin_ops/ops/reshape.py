@@ -40,9 +40,11 @@ def _shapes(node: Node) -> list[Shape]:
         # Old converters wrote a scalar's shape as [0].
         if wanted == [0]:
             wanted = []
-    ensure(len(wanted) <= _MOST_DIMENSIONS, f"the new shape has {len(wanted)} dimensions; {_MOST_DIMENSIONS} are possible.")
-    ensure(all(dim >= -1 for dim in wanted), f"the new shape {wanted} has a dimension below -1.")
-    ensure(wanted.count(-1) <= 1, f"the new shape {wanted} has more than one -1.")
+    ensure(
+        len(wanted) <= _MOST_DIMENSIONS, lambda: f"the new shape has {len(wanted)} dimensions; {_MOST_DIMENSIONS} are possible."
+    )
+    ensure(all(dim >= -1 for dim in wanted), lambda: f"the new shape {wanted} has a dimension below -1.")
+    ensure(wanted.count(-1) <= 1, lambda: f"the new shape {wanted} has more than one -1.")
     shape = tuple(wanted)
     if -1 in wanted:
         # Zeros are left out on both sides, so that [0, 3] can become [0, -1].
@@ -51,7 +53,7 @@ def _shapes(node: Node) -> list[Shape]:
         shape = tuple(rest if dim == -1 else dim for dim in wanted)
     ensure(
         prod(shape) == source.size,
-        f"{source} has {source.size} elements, the new shape {wanted} has {prod(shape)}.",
+        lambda: f"{source} has {source.size} elements, the new shape {wanted} has {prod(shape)}.",
     )
     return [shape]
 

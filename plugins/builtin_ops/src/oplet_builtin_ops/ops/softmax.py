@@ -37,7 +37,7 @@ def prepare(context: Context, node: Node) -> None:
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, *TARGETS)
     ensure_type(output, *TARGETS[source.type])
-    ensure(source.ndim >= 1, f"{source} must have a dimension at least.")
+    ensure(source.ndim >= 1, lambda: f"{source} must have a dimension at least.")
     context.resize_tensor(output, source.shape)
     beta = node.options(SoftmaxOptions).beta
     rows = source.shape[:-1] + (1,)

@@ -30,7 +30,7 @@ def _perm(node: Node) -> list[int]:
         lambda: f"{perm} must name each of the {source.ndim} axes of {source} once.",
     )
     axes = [resolve_axis(axis, source.ndim, f"an axis in the permutation {values}") for axis in values]
-    ensure(len(set(axes)) == len(axes), f"the permutation {values} names an axis twice.")
+    ensure(len(set(axes)) == len(axes), lambda: f"the permutation {values} names an axis twice.")
     return axes
 
 
