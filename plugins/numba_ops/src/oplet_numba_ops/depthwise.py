@@ -83,7 +83,7 @@ def plan_depthwise(
     work = windows.count * row * h.filter * w.filter
     # Rows in a ring are copied there by each part that needs them, so that channels are cut where there are few rows only.
     vectors = row // LANES if direct else 1
-    worth = work // _WORTH if direct else min(work // _WORTH, 2 * context.num_threads)
+    worth = work // _WORTH if direct else min(work // _WORTH, context.num_threads)
     ranges = grid(count, 1, vectors, worth, context.num_threads, count < 4 * context.num_threads <= vectors)
     whole = row // LANES // vectors
     rings = [] if direct else [context.add_temporary(node, (slots + 1, width * row), TensorType.FLOAT32) for _ in ranges]

@@ -15,7 +15,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.vectors import F32, I64, LANES, Finish, address, load, mask_below, multiply_add, store
+from oplet_numba_ops.vectors import F32, I8, I16, I64, LANES, Finish, address, load, load_some, mask_below, multiply_add, store
 
 cgutils: Any = numba_cgutils  # it has no types
 
@@ -103,6 +103,37 @@ def _outputs_code(
 _outputs: Any = intrinsic(prefer_literal=True)(_outputs_code)
 
 
+def _pixels_code(context: Any, bits: Any, kind: Any, source: Any, target: Any, count: Any, depth: Any) -> Any:
+    """Copy `count` pixels of `depth` numbers to where each has whole vectors of float32, with zeros in the lanes that are left.
+
+    `bits` are those of a number; `kind` is 0 for floats, 1 for signed and 2 for unsigned integers.
+    """
+    signature = types.void(bits, kind, *[types.int64] * 4)
+    size, family = bits.literal_value // 8, kind.literal_value
+
+    def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: list[Any]) -> Any:
+        source, target, count, depth = arguments[2:]
+        scalar = {1: I8, 2: I16, 4: F32}[size]
+        vectors = b.sdiv(b.add(depth, I64(LANES - 1)), I64(LANES))
+        with cgutils.for_range(b, vectors, intp=I64) as part:
+            channel = b.mul(part.index, I64(LANES))
+            mask = mask_below(b, b.sub(depth, channel))
+            read, written = (b.add(base, b.mul(channel, I64(wide))) for base, wide in ((source, size), (target, 4)))
+            with cgutils.for_range(b, count, intp=I64) as pixel:
+                values = load_some(b, read, b.mul(pixel.index, b.mul(depth, I64(size))), scalar, mask)
+                if family:
+                    values = (b.sitofp if family == 1 else b.uitofp)(values, ir.VectorType(F32, LANES))
+                where = address(b, written, b.mul(b.mul(pixel.index, vectors), I64(LANES * 4)), values.type)
+                b.store(values, where, align=4)
+        return ctx.get_dummy_value()
+
+    return signature, generate
+
+
+#: Called in kernels with all arguments but the first.
+_pixels: Any = intrinsic(prefer_literal=True)(_pixels_code)
+
+
 @functools.cache
 def taps_kernel(
     source_type: str,
@@ -128,6 +159,8 @@ def taps_kernel(
         bits: of an output, and how it is rounded; see `Finish`.
     """
 
+    number_bits, family = 8 * int(source_type[1:]), "fiu".index(source_type[0])
+
     # fmt: off
     def depthwise(  # type: ignore[no-untyped-def]
         source, ring, lines, weights, table, channels, columns, multiplier, output, first, last,
@@ -142,7 +175,7 @@ def taps_kernel(
         span = (height - 1) * dilation_h + 1
         if direct:
             pass  # the ring is a row of padding
-        elif pixel != columns:
+        elif multiplier > 1 and pixel != columns:
             ring[:] = pad  # in the channels that are not there too: what lies there might be slow to compute with
         else:
             inside = length // depth * pixel
@@ -169,11 +202,9 @@ def taps_kernel(
                             for k in range(length):
                                 inner[k] = values[k]
                         elif multiplier == 1:
-                            for x in range(length // depth):
-                                inner = line[(left + x) * pixel : (left + x) * pixel + depth]
-                                taken = values[x * depth : (x + 1) * depth]
-                                for c in range(depth):
-                                    inner[c] = taken[c]
+                            _pixels(
+                                number_bits, family, values.ctypes.data, line[left * pixel :].ctypes.data, length // depth, depth
+                            )
                         else:
                             for x in range(length // depth):
                                 start = (left + x) * pixel

@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["LANES", "Finish", "address", "broadcast", "load", "mask_below", "multiply_add", "store"]
+__all__ = ["LANES", "Finish", "address", "broadcast", "load", "load_some", "mask_below", "multiply_add", "store"]
 
 LANES = 16
 
@@ -82,6 +82,15 @@ def store(builder: ir.IRBuilder, value: Any, base: Any, offset: Any, mask: Any) 
         kinds = [value.type, pointer.type, I32, mask.type]
         function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), full)
     builder.call(function, [value, pointer, align, mask])
+
+
+def load_some(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, mask: Any) -> Any:
+    """Read the lanes that `mask` has, of which alone there need be memory; the others are 0."""
+    kind = ir.VectorType(scalar, LANES)
+    name = {F32: "f32", I8: "i8", I16: "i16"}[scalar]
+    align = I32(4 if scalar == F32 else 2 if scalar == I16 else 1)
+    arguments = [address(builder, base, offset, kind), align, mask, ir.Constant(kind, None)]
+    return _intrinsic(builder, f"llvm.masked.load.v{LANES}{name}.p0", kind, arguments)
 
 
 class Finish:
