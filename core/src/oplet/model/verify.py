@@ -93,7 +93,8 @@ def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -
         raise ModelError(f"Did not get tensors in {where}. The subgraph has no 'tensors'.")
     count = len(subgraph.tensors)
     for index, tensor in enumerate(subgraph.tensors):
-        rules.verify(tensor, index, subgraph.tensors, where)
+        if not rules.is_plain(tensor):
+            rules.verify(tensor, index, subgraph.tensors, where)
     for role, indices in (("input", subgraph.inputs), ("output", subgraph.outputs)):
         for position, index in enumerate(() if indices is None else indices.tolist()):
             if not 0 <= index < count:

@@ -51,8 +51,6 @@ class TensorRules:
         Raises:
             ModelError: a rule is broken.
         """
-        if self._is_plain(tensor):
-            return
         what = f"Tensor {index} ('{shown(tensor.name)}') of {where}"
         if not isinstance(tensor.type, TensorType):
             raise ModelError(
@@ -83,7 +81,7 @@ class TensorRules:
             _verify_quantization(tensor.quantization, shape, tensor.type, what)
             _verify_details(tensor.quantization.details, shape, tensors, what)
 
-    def _is_plain(self, tensor: tables.Tensor) -> bool:
+    def is_plain(self, tensor: tables.Tensor) -> bool:
         """Whether a tensor keeps all rules for reasons that are quickly seen, as most tensors do."""
         bits = ELEMENT_BITS.get(tensor.type) if type(tensor.type) is TensorType else None
         quantization = tensor.quantization

@@ -28,6 +28,8 @@ def op_key(op: BuiltinOperator | int | str) -> Op:
     Raises:
         ResolverError: the number is not a built-in operator's, or the name is empty.
     """
+    if type(op) is BuiltinOperator:
+        return op
     if isinstance(op, str):
         if not op:
             raise ResolverError("An op has an empty name; give the name that the model's custom_code has.")

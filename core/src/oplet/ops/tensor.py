@@ -254,6 +254,10 @@ class Tensor:
         """Give the tensor its memory, or take it away; the runtime's, not the kernels'."""
         self._array = array
 
+    def provide_when_read(self, load: Callable[[], Array]) -> None:
+        """Have the values read when they are first asked for; the runtime's, not the kernels'."""
+        self._load = load
+
     @property
     def has_data(self) -> bool:
         """Whether `data` can be read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -54,23 +54,19 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
     signature, quantization = table.shape_signature, table.quantization
     raw = model.tensor_bytes(table)
-    load: Callable[[], Array] | None = None
-    allocation = Allocation.PERSISTENT if table.is_variable else Allocation.ARENA
+    tensor = Tensor(index, table.name or "", table.type, shape)
+    if signature is not None and signature.size:
+        tensor.shape_signature = tuple(signature.tolist())
+    if quantization is not None and quantization.scale is not None:
+        tensor.quantization = _quantization(quantization)
+    tensor.sparsity = table.sparsity
+    if table.is_variable:
+        tensor.is_variable = True
+        tensor.allocation = Allocation.PERSISTENT
     if raw is not None:
-        allocation = Allocation.CONSTANT
-        load = partial(_read_constant, raw, table, shape, index)
-    return Tensor(
-        index,
-        table.name or "",
-        table.type,
-        shape,
-        shape_signature=tuple(signature.tolist()) if signature is not None and signature.size else shape,
-        quantization=None if quantization is None or quantization.scale is None else _quantization(quantization),
-        sparsity=table.sparsity,
-        is_variable=table.is_variable,
-        allocation=allocation,
-        load=load,
-    )
+        tensor.allocation = Allocation.CONSTANT
+        tensor.provide_when_read(partial(_read_constant, raw, table, shape, index))
+    return tensor
 
 
 def _quantization(table: tables.QuantizationParameters) -> Quantization | None:

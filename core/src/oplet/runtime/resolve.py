@@ -34,8 +34,12 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     """
     nodes = list(nodes)
     missing: dict[tuple[BuiltinOperator, int], list[int]] = {}
+    found: dict[tuple[BuiltinOperator, str, int], Registration | None] = {}
     for node in nodes:
-        node.registration = find_registration(node, resolver)
+        key = node.op, node.op_name, node.version
+        if key not in found:
+            found[key] = find_registration(node, resolver)
+        node.registration = found[key]
         if node.registration is None and node.op is not BuiltinOperator.CUSTOM:
             missing.setdefault((node.op, node.version), []).append(node.index)
     if not missing:
