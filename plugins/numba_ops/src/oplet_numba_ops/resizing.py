@@ -5,14 +5,50 @@ A call does the rows `begin` to `end` of all outputs together.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils as numba_cgutils
+from numba.core import types
+from numba.extending import intrinsic
 
 from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.vectors import F32, I64, LANES, address, broadcast, load_some, mask_below, store
+
+cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["RESIZE_FLOATS", "RESIZE_INT8", "RESIZE_UINT8"]
 
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 _AXIS = "i8[::1], i8[::1]"
+
+
+@intrinsic
+def _between(context, row, left, right, across, target, count, channels):  # type: ignore[no-untyped-def]
+    """`count` pixels, each between two pixels of a row of floats; addresses, and how many channels they have."""
+
+    def generate(ctx: Any, b: ir.IRBuilder, _: Any, arguments: Any) -> Any:
+        row, left, right, across, target, count, channels = arguments
+        wide = b.mul(channels, I64(4))
+        vectors = b.sdiv(b.add(channels, I64(LANES - 1)), I64(LANES))
+        one = ir.Constant(F32, 1.0)
+        with cgutils.for_range(b, count, intp=I64) as pixel:
+            index = b.mul(pixel.index, I64(8))
+            first, second = (b.add(row, b.mul(b.load(address(b, axis, index, I64)), wide)) for axis in (left, right))
+            share = b.load(address(b, across, b.mul(pixel.index, I64(4)), F32))
+            shares, rests = broadcast(b, share), broadcast(b, b.fsub(one, share))
+            base = b.add(target, b.mul(pixel.index, wide))
+            with cgutils.for_range(b, vectors, intp=I64) as part:
+                at = b.mul(part.index, I64(LANES * 4))
+                mask = mask_below(b, b.sub(channels, b.mul(part.index, I64(LANES))))
+                values = [
+                    b.fmul(load_some(b, pixel_of, at, F32, mask), of) for pixel_of, of in ((first, rests), (second, shares))
+                ]
+                store(b, b.fadd(*values), base, at, mask)
+        return ctx.get_dummy_value()
+
+    return types.void(*[types.int64] * 7), generate
 
 
 @kernel(f"void(i1[:,:,:,::1], i1[:,:,:,::1], i8, i8, i4[::1], {_AXIS}, i4[::1], i4, {_AXIS}, i4[::1], i4, i4)")
@@ -76,10 +112,7 @@ def RESIZE_FLOATS(x, out, begin, end, row, top, bottom, down, left, right, acros
         rest = _ONE - share
         for k in range(row.size):
             row[k] = upper[k] * rest + lower[k] * share
-        for j in range(out.shape[2]):
-            first, second = row[left[j] * channels :][:channels], row[right[j] * channels :][:channels]
-            share = across[j]
-            rest = _ONE - share
-            target = out[n, i, j]
-            for c in range(channels):
-                target[c] = first[c] * rest + second[c] * share
+        _between(
+            row.ctypes.data, left.ctypes.data, right.ctypes.data, across.ctypes.data,
+            out[n, i].ctypes.data, out.shape[2], channels,
+        )  # fmt: skip

@@ -17,7 +17,7 @@ from oplet_numba_ops.team import Step, ready, thunk
 
 _KERNELS = {TensorType.FLOAT32: RESIZE_FLOATS, TensorType.INT8: RESIZE_INT8, TensorType.UINT8: RESIZE_UINT8}
 #: With fewer channels of floats, numpy's products of matrices are as fast.
-_FEW = 32
+_FEW = 8
 
 
 def plan(context: Context, node: Node) -> Bind | None:
