@@ -51,7 +51,9 @@ def densify(
     for block, axis in zip(blocks, block_map):
         steps[axis] *= block
     places = _walk(order, levels, extents, steps)
-    ensure(len(places) <= values.size, f"the sparsity metadata name {len(places)} values, the buffer holds {values.size}.")
+    ensure(
+        len(places) <= values.size, lambda: f"the sparsity metadata name {len(places)} values, the buffer holds {values.size}."
+    )
     if out is None:
         dense = np.zeros(shape, values.dtype)
     else:
@@ -62,18 +64,19 @@ def densify(
 
 
 def _integers(array: NDArray[np.int32] | None) -> list[int]:
-    return [] if array is None else [int(value) for value in array]
+    return [] if array is None else array.tolist()
 
 
 def _check_structure(order: list[int], block_map: list[int], levels: list[DimensionMetadata], rank: int) -> None:
     total = rank + len(block_map)
-    ensure(sorted(order) == list(range(total)), f"the traversal order {order} is not a permutation of 0 to {total - 1}.")
+    ensure(sorted(order) == list(range(total)), lambda: f"the traversal order {order} is not a permutation of 0 to {total - 1}.")
     ensure(
-        max(order[:rank], default=-1) < rank, f"the traversal order {order} visits a block before all of the {rank} dimensions."
+        max(order[:rank], default=-1) < rank,
+        lambda: f"the traversal order {order} visits a block before all of the {rank} dimensions.",
     )
-    ensure(len(levels) == total, f"there are metadata of {len(levels)} dimensions; {total} are traversed.")
+    ensure(len(levels) == total, lambda: f"there are metadata of {len(levels)} dimensions; {total} are traversed.")
     inside = all(0 <= axis < rank for axis in block_map) and len(set(block_map)) == len(block_map)
-    ensure(inside, f"the block map {block_map} must name different dimensions below {rank}.")
+    ensure(inside, lambda: f"the block map {block_map} must name different dimensions below {rank}.")
     for level in levels[rank:]:
         ensure(level.format == DimensionType.DENSE, "a block dimension is compressed; only whole blocks can be left out.")
 
@@ -91,15 +94,15 @@ def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int],
         extent = extents[axis]
         room *= extent
         if level.format == DimensionType.DENSE:
-            ensure(
-                level.dense_size == extent, f"dense level {depth} has size {level.dense_size}; its dimension is {extent} long."
-            )
+            if level.dense_size != extent:
+                ensure(False, f"dense level {depth} has size {level.dense_size}; its dimension is {extent} long.")
             if extent != 1:
                 places = (places[:, None] + np.arange(extent) * steps[axis]).reshape(-1)
         else:
             lengths, found = _compressed(depth, level, len(places), extent)
-            ensure(len(found) <= room, f"level {depth} stores {len(found)} positions where there are {room}.")
-            places = np.repeat(places, lengths)
+            if len(found) > room:
+                ensure(False, f"level {depth} stores {len(found)} positions where there are {room}.")
+            places = places.repeat(lengths)
             places += found * steps[axis]
     return places
 
@@ -109,9 +112,9 @@ def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int)
     segments, indices = (_vector(union) for union in (level.array_segments, level.array_indices))
     ensure(
         len(segments) == parents + 1,
-        f"compressed level {depth} has {len(segments)} segment bounds; its {parents} parents take {parents + 1}.",
+        lambda: f"compressed level {depth} has {len(segments)} segment bounds; its {parents} parents take {parents + 1}.",
     )
-    lengths = np.diff(segments)
+    lengths = segments[1:] - segments[:-1]
     ensure(
         segments[0] == 0 and (lengths >= 0).all() and segments[-1] == len(indices),
         lambda: (
