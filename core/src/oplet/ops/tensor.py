@@ -127,6 +127,10 @@ class Quantization:
         return len(self.scales) > 1
 
 
+#: Members of an enumeration take longer to look up than what a module holds, and these are asked for often.
+_CONSTANT, _COMPUTED, _DYNAMIC = Allocation.CONSTANT, Allocation.COMPUTED, Allocation.DYNAMIC
+
+
 class TensorBuilder(NamedTuple):
     """What a kernel says about a tensor that it adds to the graph with `Context.add_tensor`.
 
@@ -266,12 +270,13 @@ class Tensor:
     @property
     def is_constant(self) -> bool:
         """Whether the value is known before the first invoke and never changes."""
-        return self.allocation is Allocation.CONSTANT or self.allocation is Allocation.COMPUTED
+        allocation = self.allocation
+        return allocation is _CONSTANT or allocation is _COMPUTED
 
     @property
     def is_dynamic(self) -> bool:
         """Whether the shape is known only while invoking."""
-        return self.allocation is Allocation.DYNAMIC
+        return self.allocation is _DYNAMIC
 
     @property
     def ndim(self) -> int:

@@ -41,9 +41,11 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     if len(shape) > MAX_RANK:
         raise EnsureError(f"{tensor} cannot take a shape of {len(shape)} dimensions; {MAX_RANK} are possible.")
     wanted = tuple(map(int, shape))
-    if wanted and min(wanted) < 0:
+    if not wanted:
+        return wanted
+    if min(wanted) < 0:
         raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")
-    if wanted and max(wanted) > _LONGEST:
+    if max(wanted) > _LONGEST:
         raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension is at most {_LONGEST}.")
     if math.prod(wanted) > _LARGEST:
         raise EnsureError(f"BytesRequired number of elements overflowed. {tensor} cannot take the shape {list(wanted)}.")

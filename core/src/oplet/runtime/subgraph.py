@@ -51,6 +51,9 @@ __all__ = ["Subgraph"]
 
 Thunk = Callable[[], None]
 
+#: Kinds of outputs that are what they are until their node is prepared again.
+_MADE_ANEW = (Allocation.DYNAMIC, Allocation.COMPUTED)
+
 
 class Subgraph(KernelContext):
     """The tensors and nodes of one subgraph, and the state of running them.
@@ -433,7 +436,7 @@ class Subgraph(KernelContext):
                 self._were_dynamic.add(tensor)
                 if node.delegate is not None:
                     continue  # the replaced node said so, and no more is known until the delegate's kernel says otherwise
-            if tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
+            if tensor.allocation in _MADE_ANEW:
                 tensor.allocation = Allocation.ARENA
         for tensor in node.temporaries:
             self.session.memory.give_back(tensor)
