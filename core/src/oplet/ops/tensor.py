@@ -200,7 +200,6 @@ class Tensor:
         sparsity: SparsityParameters | None = None,
         is_variable: bool = False,
         allocation: Allocation = Allocation.ARENA,
-        load: Callable[[], Array] | None = None,
     ) -> None:
         self.index = index
         self.name = name
@@ -218,7 +217,7 @@ class Tensor:
         #: True when the shape changed since the nodes that read it were prepared.
         self.resized = False
         self._array: Array | None = None
-        self._load = load
+        self._load: Callable[[], Array] | None = None
 
     @property
     def data(self) -> Array:
