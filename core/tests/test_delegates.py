@@ -28,6 +28,7 @@ from oplet import (
 )
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
+from oplet.testing import WrappingDelegate
 
 F32 = np.float32
 
@@ -283,3 +284,25 @@ def test_a_delegate_that_cannot_be_loaded_is_a_value_error() -> None:
 def test_the_kernel_s_node_is_a_delegate_node() -> None:
     interpreter = make(Claims({0}))
     assert interpreter._subgraphs[0].nodes[-1].op is BuiltinOperator.DELEGATE
+
+
+@pytest.mark.parametrize("constants_first", [False, True])
+def test_a_delegate_may_have_what_reads_only_constants_go_first(constants_first: bool) -> None:
+    builder = ModelBuilder()
+    main = builder.add_subgraph()
+    weights = main.add_tensor("weights", "float32", [4], data=np.full(4, 2, np.float32))
+    x, y, wide, z = (main.add_tensor(name, "float32", [4]) for name in "xywz")
+    main.add_operator("ABS", [x], [y])
+    main.add_operator("NEG", [weights], [wide])
+    main.add_operator("MUL", [y, wide], [z])
+    main.set_inputs(x)
+    main.set_outputs(z)
+    delegate = WrappingDelegate({0, 2})
+    delegate.constants_first = constants_first
+    interpreter = Interpreter(model_content=builder.to_bytes(), experimental_delegates=[delegate])
+    [report] = interpreter.delegation_reports()
+    assert report.partitions == ([[0, 2]] if constants_first else [[0], [2]])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(x, np.array([1, -2, 3, 0], np.float32))
+    interpreter.invoke()
+    np.testing.assert_array_equal(interpreter.get_tensor(z), [-2, -4, -6, 0])

@@ -150,6 +150,8 @@ class Delegate:
         name: what reports call it.
         flags: what it can do.
         options: what the user gave, all as strings, as LiteRT's `load_delegate` passes them.
+        constants_first: whether nodes that it leaves alone and that read only constants of the file go before all others, so that
+            weights that they widen do not cut a partition in two. LiteRT knows no such order, and it is not the default.
 
     A delegate that keeps values in buffers of its own sets, in its kernel's invoke, `tensor.buffer_handle` and
     `tensor.data_is_stale` of an output; the runtime calls `copy_from_buffer_handle` when somebody else reads it.
@@ -157,6 +159,7 @@ class Delegate:
 
     name: str = "Delegate"
     flags: DelegateFlags = DelegateFlags.NONE
+    constants_first: bool = False
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options = {str(key): str(value) for key, value in (options or {}).items()}

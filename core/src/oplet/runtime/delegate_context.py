@@ -122,7 +122,7 @@ class SubgraphDelegateContext(DelegateContext):
             greedy=self._cluster,
             control_edges=self._control_edges(),
             fuse=self._fuse,
-            first=_made_of_constants(subgraph) if self._fuse else (),
+            first=_made_of_constants(subgraph) if self._fuse and self._delegate.constants_first else (),
         )
 
     def _control_edges(self) -> list[tuple[int, int]] | None:

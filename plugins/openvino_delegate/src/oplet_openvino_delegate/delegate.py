@@ -37,6 +37,7 @@ class OpenVinoDelegate(Delegate):
     name = "openvino"
     #: Nodes of known shapes are claimed, also beside others; what a resize makes of them is compiled anew.
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+    constants_first = True
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
