@@ -16,7 +16,10 @@ if TYPE_CHECKING:
         DelegateKernel,
         DelegateParams,
         SimpleDelegate,
+        kernel_registration,
+        largest_partitions,
     )
+    from oplet.delegates.partition import NodeSubset
     from oplet.delegates.registry import DelegateRegistry
     from oplet.model.builder import ModelBuilder
     from oplet.model.model import Model
@@ -77,6 +80,7 @@ _HOMES = {
     "NO_SYNC_OBJECT": "oplet.ops.async_attributes",
     "NUMPY_BUFFER": "oplet.ops.threaded_async_kernel",
     "Node": "oplet.ops.context",
+    "NodeSubset": "oplet.delegates.partition",
     "OpResolver": "oplet.ops.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
     "PluginManager": "oplet.plugins.manager",
@@ -99,6 +103,8 @@ _HOMES = {
     "ensure_eq": "oplet.ops.context",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
+    "kernel_registration": "oplet.delegates.delegate",
+    "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.limited",
     "load_delegate": "oplet.runtime.delegation",
     "reconcile_attributes": "oplet.ops.async_attributes",
@@ -132,6 +138,7 @@ __all__ = [
     "ModelBuilder",
     "MutableOpResolver",
     "Node",
+    "NodeSubset",
     "OpResolver",
     "OpResolverType",
     "PluginManager",
@@ -154,6 +161,8 @@ __all__ = [
     "ensure_eq",
     "ensure_type",
     "hookimpl",
+    "kernel_registration",
+    "largest_partitions",
     "limited",
     "load_delegate",
     "reconcile_attributes",

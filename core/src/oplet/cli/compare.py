@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Format, Inputs, ModelFile, NeededDelegates, PluginSwitches, Signature, settings_of
+from oplet.cli.settings import (
+    Debug,
+    Format,
+    Inputs,
+    ModelFile,
+    NeededDelegates,
+    NumThreads,
+    PluginSwitches,
+    Signature,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -40,7 +50,7 @@ def compare(
     ] = None,
     offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
     signature: Signature = None,
-    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
+    num_threads: NumThreads = 1,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, Delegates, Inputs, ModelFile, PluginSwitches, Signature, settings_of
+from oplet.cli.settings import Debug, Delegates, Inputs, ModelFile, NumThreads, PluginSwitches, Signature, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -40,7 +40,7 @@ def run(
     offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
     signature: Signature = None,
     delegate: Delegates = None,
-    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
+    num_threads: NumThreads = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
     p: PluginSwitches = None,
     debug: Debug = False,

@@ -22,6 +22,7 @@ __all__ = [
     "ModelFile",
     "ModelFiles",
     "NeededDelegates",
+    "NumThreads",
     "Ops",
     "PluginSwitches",
     "Settings",
@@ -52,6 +53,7 @@ Inputs = Annotated[
         show_default=False,
     ),
 ]
+NumThreads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")]
 Signature = Annotated[
     str | None,
     typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),

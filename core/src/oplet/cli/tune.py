@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, Inputs, Json, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Inputs, Json, ModelFile, NumThreads, PluginSwitches, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def tune(
     context: typer.Context,
     model: ModelFile,
     inputs: Inputs = None,
-    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")] = 1,
+    num_threads: NumThreads = 1,
     max_error: Annotated[
         float,
         typer.Option(

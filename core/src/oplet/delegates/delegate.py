@@ -5,7 +5,7 @@ Contract: tflite/core/c/common.h (TfLiteDelegate) and tflite/delegates/utils/sim
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Flag
 from functools import partial
@@ -29,6 +29,8 @@ __all__ = [
     "DelegateKernel",
     "DelegateParams",
     "SimpleDelegate",
+    "kernel_registration",
+    "largest_partitions",
 ]
 
 
@@ -278,7 +280,7 @@ class SimpleDelegate(Delegate):
             node = context.node(index)
             if node not in widening:
                 node.inputs = [narrow.get(tensor, tensor) for tensor in node.inputs]
-        context.replace_node_subsets_with_delegate_kernels(self._registration(), taken)
+        context.replace_node_subsets_with_delegate_kernels(kernel_registration(self.name, self.create_kernel), taken)
 
     def _answer(self, context: DelegateContext, node: Node) -> bool | str:
         if not self.first_delegate_node_index <= node.index <= self.last_delegate_node_index:
@@ -286,9 +288,7 @@ class SimpleDelegate(Delegate):
         return self.is_node_supported(context, node)
 
     def _choose(self, partitions: Sequence[NodeSubset], refused: dict[int, str]) -> list[NodeSubset]:
-        kept = [subset for subset in partitions if len(subset.nodes) >= max(self.min_nodes_per_partition, 1)]
-        if self.max_delegated_partitions > 0:
-            kept = sorted(kept, key=lambda subset: -len(subset.nodes))[: self.max_delegated_partitions]
+        kept = largest_partitions(partitions, self.min_nodes_per_partition, max(self.max_delegated_partitions, 0))
         for subset in partitions:
             if subset not in kept:
                 reason = (
@@ -298,26 +298,44 @@ class SimpleDelegate(Delegate):
                 refused.update(dict.fromkeys(subset.nodes, reason))
         return kept
 
-    def _registration(self) -> Registration:
-        def init(context: Context, params: DelegateParams) -> DelegateKernel:
-            kernel = self.create_kernel(params)
-            try:
-                kernel.init(context, params)
-            except BaseException:
-                with suppress(*FAILURES):  # what went wrong first is what there is to tell
-                    kernel.free(context)
-                raise
-            return kernel
 
-        return Registration(
-            builtin_code=BuiltinOperator.DELEGATE,
-            custom_name=self.name,
-            init=init,
-            free=lambda context, kernel: kernel.free(context),
-            prepare=lambda context, node: node.user_data.prepare(context, node),
-            bind=lambda context, node: node.user_data.bind(context, node),
-            async_kernel=lambda context, node: node.user_data.async_kernel(context, node),
-        )
+def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], DelegateKernel]) -> Registration:
+    """What to replace claimed nodes by, for delegates that claim on their own; `SimpleDelegate` does it by itself.
+
+    Args:
+        name: of the delegate.
+        create_kernel: makes the kernel that runs one partition.
+    """
+
+    def init(context: Context, params: DelegateParams) -> DelegateKernel:
+        kernel = create_kernel(params)
+        try:
+            kernel.init(context, params)
+        except BaseException:
+            with suppress(*FAILURES):  # what went wrong first is what there is to tell
+                kernel.free(context)
+            raise
+        return kernel
+
+    return Registration(
+        builtin_code=BuiltinOperator.DELEGATE,
+        custom_name=name,
+        init=init,
+        free=lambda context, kernel: kernel.free(context),
+        prepare=lambda context, node: node.user_data.prepare(context, node),
+        bind=lambda context, node: node.user_data.bind(context, node),
+        async_kernel=lambda context, node: node.user_data.async_kernel(context, node),
+    )
+
+
+def largest_partitions(partitions: Iterable[NodeSubset], least_nodes: int, most: int) -> list[NodeSubset]:
+    """The partitions of at least so many nodes; of these at most so many, the largest, of equal ones the first.
+
+    Args:
+        most: how many; 0 for all.
+    """
+    kept = [subset for subset in partitions if len(subset.nodes) >= least_nodes]
+    return sorted(kept, key=lambda subset: -len(subset.nodes))[:most] if most else kept
 
 
 def _float16_constants(nodes: Sequence[Node]) -> dict[Tensor, Tensor]:

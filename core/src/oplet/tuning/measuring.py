@@ -148,11 +148,11 @@ class _Contest:
             return replace(trial, why=_first_line(error))
         if not self.trials:
             self._reference = runner.outputs
-        error_ = None if self._reference is None else output_error(runner.outputs, self._reference, runner.details)
-        trial = replace(trial, error=error_)
-        if error_ is not None and not error_ <= self._max_error:
+        off = None if self._reference is None else output_error(runner.outputs, self._reference, runner.details)
+        trial = replace(trial, error=off)
+        if off is not None and not off <= self._max_error:
             runner.close()
-            return replace(trial, seconds=runner.first, why=f"its error of {error_:.2g} is above {self._max_error:g}")
+            return replace(trial, seconds=runner.first, why=f"its error of {off:.2g} is above {self._max_error:g}")
         trial = replace(trial, seconds=self._time(runner))
         self._runners[candidate] = runner
         self._drop_the_slow(trial)

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,9 @@ logger = logging.getLogger("oplet.tuning")
 
 #: The environment variable with the folder of all that oplet keeps between runs.
 FOLDER_VARIABLE = "OPLET_CACHE_DIR"
+
+#: The name that a requirement begins with (PEP 508).
+_NAME = re.compile(r"[\w.-]+")
 
 #: Goes up when files of before mean something else.
 _FORMAT = 1
@@ -110,10 +114,10 @@ def _versions(distributions: Iterable[str]) -> dict[str, str]:
             for requirement in package.requires or ():
                 if "extra ==" in requirement:
                     continue
-                needed = requirement.split(";")[0].split("[")[0].strip()
-                needed = "".join(c if c.isalnum() or c in "-_." else " " for c in needed).split()[0]
-                with suppress(importlib_metadata.PackageNotFoundError):
-                    found[needed] = importlib_metadata.version(needed)
+                needed = _NAME.match(requirement)
+                if needed is not None:
+                    with suppress(importlib_metadata.PackageNotFoundError):
+                        found[needed[0]] = importlib_metadata.version(needed[0])
     return found
 
 

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from oplet import BuiltinOperator, Context, Delegate, DelegateContext, DelegateFlags, DelegateParams, Node, Registration, Tensor
+from oplet import (
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    DelegateParams,
+    Node,
+    NodeSubset,
+    Tensor,
+    kernel_registration,
+    largest_partitions,
+)
 from oplet.errors import ModelError
 from oplet_litert_delegate.claims import refuses, unpacks_constant
 from oplet_litert_delegate.engine import Engine, RefusedError
@@ -44,19 +54,11 @@ class LiteRTDelegate(Delegate):
         for index, reason in claim.refused.items():
             context.report_unsupported(index, reason)
 
-        def init(context: Context, params: DelegateParams) -> LiteRTKernel:
+        def create_kernel(params: DelegateParams) -> LiteRTKernel:
             nodes = tuple(node.index for node in params.nodes)
             return LiteRTKernel(claim.engines.pop(nodes), partial(claim.make_engine, params.nodes, params.output_tensors))
 
-        registration = Registration(
-            builtin_code=BuiltinOperator.DELEGATE,
-            custom_name=self.name,
-            init=init,
-            free=lambda context, kernel: kernel.free(context),
-            prepare=lambda context, node: node.user_data.prepare(context, node),
-            bind=lambda context, node: node.user_data.bind(context, node),
-        )
-        context.replace_node_subsets_with_delegate_kernels(registration, claim.nodes)
+        context.replace_node_subsets_with_delegate_kernels(kernel_registration(self.name, create_kernel), claim.nodes)
 
 
 class _Claim:
@@ -95,18 +97,19 @@ class _Claim:
         given_back = True
         while given_back:
             given_back = False
-            partitions = [(tuple(subset.nodes), subset.outputs) for subset in self._partitions()]
-            for nodes, outputs in partitions:
+            partitions = [subset for subset in self._context.preview_delegate_partitioning(self.nodes) if subset.claimed]
+            for subset in partitions:
+                nodes, outputs = tuple(subset.nodes), subset.outputs
                 refused = self._superfluous(nodes, outputs) or self._opened(nodes, outputs)
                 self.refused.update(refused)
                 self.nodes -= refused.keys()
                 given_back |= bool(refused)
             if not given_back:
-                refused = self._left_out([nodes for nodes, _ in partitions])
+                refused = self._left_out(partitions)
                 self.refused.update(refused)
                 self.nodes -= refused.keys()
                 given_back = bool(refused)
-            wanted = {nodes for nodes, _ in partitions}
+            wanted = {tuple(subset.nodes) for subset in partitions}
             self.engines = {nodes: engine for nodes, engine in self.engines.items() if nodes in wanted}
 
     def make_engine(self, nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Engine:
@@ -120,9 +123,6 @@ class _Claim:
             if why := refuses(node, self._own):  # which may be otherwise than when it was claimed
                 raise RefusedError(why, node)
         return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1)
-
-    def _partitions(self) -> list[Any]:
-        return [subset for subset in self._context.preview_delegate_partitioning(self.nodes) if subset.claimed]
 
     def _superfluous(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
         """Nodes of the partition that would do nothing but unpack constants for others, who can do it themselves."""
@@ -159,18 +159,16 @@ class _Claim:
             return (refused.index,)
         return [index for index in nodes if self._context.node(index).op_name == refused.op_name]
 
-    def _left_out(self, partitions: Sequence[Nodes]) -> dict[int, str]:
+    def _left_out(self, partitions: Sequence[NodeSubset]) -> dict[int, str]:
         """The nodes of partitions that are too small or too many."""
         settings = self._settings
-        kept = [nodes for nodes in partitions if len(nodes) >= settings.min_nodes]
-        if settings.max_partitions:
-            kept = sorted(kept, key=lambda nodes: -len(nodes))[: settings.max_partitions]
+        kept = largest_partitions(partitions, settings.min_nodes, settings.max_partitions)
         return {
-            index: f"its partition of {len(nodes)} is left out (min_nodes={settings.min_nodes}, "
+            index: f"its partition of {len(subset.nodes)} is left out (min_nodes={settings.min_nodes}, "
             f"max_partitions={settings.max_partitions})"
-            for nodes in partitions
-            if nodes not in kept
-            for index in nodes
+            for subset in partitions
+            if subset not in kept
+            for index in subset.nodes
         }
 
 

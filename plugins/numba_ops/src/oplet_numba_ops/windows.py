@@ -111,8 +111,8 @@ def _kernel(function: Any, code: str, scratch: str, bound: str) -> Kernel:
     return Kernel(function, f"void({code}[:,:,:,::1], {code}[:,:,:,::1], i8, i8, {scratch}, {bound}, {bound}, {_GEOMETRY})")
 
 
-#: Input, output, the rows of all outputs together to begin and to end with, scratch for a row of the input, bounds, and for both dimensions the window's size, its stride and the
-#: padding before.
+#: Input, output, the rows of all outputs together to begin and to end with, scratch for a row of the input, bounds, and for both
+#: dimensions the window's size, its stride and the padding before.
 MAXIMUM = _kernel(_maximum, "f4", "f4[::1]", "f4")
 #: These, one of them by type, have scratch for the sums of a window as well.
 AVERAGE_FLOATS = _kernel(_average_floats, "f4", "f4[::1], f4[::1]", "f4")

@@ -12,7 +12,18 @@ except ImportError as error:
         f"The delegate 'openvino' needs the package openvino, which cannot be imported ({error}): pip install openvino"
     ) from error
 
-from oplet import BuiltinOperator, Context, Delegate, DelegateContext, DelegateFlags, DelegateParams, Node, Registration, Tensor
+from oplet import (
+    BuiltinOperator,
+    Delegate,
+    DelegateContext,
+    DelegateFlags,
+    DelegateParams,
+    Node,
+    NodeSubset,
+    Tensor,
+    kernel_registration,
+    largest_partitions,
+)
 from oplet_openvino_delegate import compiling
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.kernel import PartitionKernel
@@ -66,7 +77,11 @@ class OpenVinoDelegate(Delegate):
         for index, reason in refused.items():
             context.report_unsupported(index, reason)
         claimed = [index for nodes in partitions for index in nodes]
-        context.replace_node_subsets_with_delegate_kernels(_registration(partitions, engine), claimed)
+
+        def create_kernel(params: DelegateParams) -> PartitionKernel:
+            return PartitionKernel(partitions.get(tuple(node.index for node in params.nodes)), engine)
+
+        context.replace_node_subsets_with_delegate_kernels(kernel_registration(self.name, create_kernel), claimed)
 
     def _partitions(self, context: DelegateContext, refused: dict[int, str], engine: Engine) -> dict[tuple[int, ...], Partition]:
         """What is claimed, compiled, by the nodes; why the others are not goes into `refused`."""
@@ -74,8 +89,7 @@ class OpenVinoDelegate(Delegate):
         while True:
             claimed = [index for index in context.execution_plan if index not in refused]
             subsets = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
-            found = [subset.nodes for subset in subsets]
-            kept = self._large_enough(_more_than_copies(context, found, refused), refused)
+            kept = self._large_enough(_more_than_copies(context, subsets, refused), refused)
             if len(kept) < len(subsets):
                 continue  # what is left may be cut otherwise
             wanted = {tuple(subset.nodes): subset for subset in subsets}
@@ -87,25 +101,26 @@ class OpenVinoDelegate(Delegate):
             if not any(nodes not in made for nodes in wanted):
                 return {nodes: made[nodes] for nodes in wanted}
 
-    def _large_enough(self, partitions: Sequence[list[int]], refused: dict[int, str]) -> list[list[int]]:
-        kept = [nodes for nodes in partitions if len(nodes) >= self.min_nodes]
-        if self.max_partitions:
-            kept = sorted(kept, key=lambda nodes: -len(nodes))[: self.max_partitions]
-        for nodes in partitions:
-            if nodes not in kept:
+    def _large_enough(self, partitions: Sequence[NodeSubset], refused: dict[int, str]) -> list[NodeSubset]:
+        kept = largest_partitions(partitions, self.min_nodes, self.max_partitions)
+        for subset in partitions:
+            if subset not in kept:
                 limits = f"min_nodes={self.min_nodes}, max_partitions={self.max_partitions}"
-                refused.update(dict.fromkeys(nodes, f"its partition of {len(nodes)} nodes is left out ({limits})"))
+                reason = f"its partition of {len(subset.nodes)} nodes is left out ({limits})"
+                refused.update(dict.fromkeys(subset.nodes, reason))
         return kept
 
 
-def _more_than_copies(context: DelegateContext, partitions: list[list[int]], refused: dict[int, str]) -> list[list[int]]:
+def _more_than_copies(
+    context: DelegateContext, partitions: Sequence[NodeSubset], refused: dict[int, str]
+) -> Sequence[NodeSubset]:
     """Without those, beside others, that only copy: to start one takes longer than the runtime takes to copy."""
-    copies = [nodes for nodes in partitions if all(context.node(index).op_name in _COPIES for index in nodes)]
+    copies = [subset for subset in partitions if all(context.node(index).op_name in _COPIES for index in subset.nodes)]
     if len(partitions) == 1 or not copies:
         return partitions
-    for nodes in copies:
-        refused.update(dict.fromkeys(nodes, "its partition would only copy, which the runtime does faster"))
-    return [nodes for nodes in partitions if nodes not in copies]
+    for subset in copies:
+        refused.update(dict.fromkeys(subset.nodes, "its partition would only copy, which the runtime does faster"))
+    return [subset for subset in partitions if subset not in copies]
 
 
 def _refusals(context: DelegateContext, engine: Engine) -> dict[int, str]:
@@ -142,20 +157,3 @@ def _attempt(
     except RuntimeError as error:
         return dict.fromkeys(indices, f"OpenVINO does not run its partition: {first_line(error)}")
     return {}
-
-
-def _registration(partitions: Mapping[tuple[int, ...], Partition], engine: Engine) -> Registration:
-    def init(context: Context, params: DelegateParams) -> PartitionKernel:
-        kernel = PartitionKernel(partitions.get(tuple(node.index for node in params.nodes)), engine)
-        kernel.init(context, params)
-        return kernel
-
-    return Registration(
-        builtin_code=BuiltinOperator.DELEGATE,
-        custom_name=OpenVinoDelegate.name,
-        init=init,
-        free=lambda context, kernel: kernel.free(context),
-        prepare=lambda context, node: node.user_data.prepare(context, node),
-        bind=lambda context, node: node.user_data.bind(context, node),
-        async_kernel=lambda context, node: node.user_data.async_kernel(context, node),
-    )
