@@ -2,12 +2,13 @@
 
 A step of a thunk is a job: a kernel and as many blocks of arguments as the work has parts. The thread that invokes posts the job
 to its helpers and does parts itself until none is left, then waits for those that helpers are still at. A helper spins, without
-Python's lock, until there is a job for it; after a millisecond or so without one it goes to sleep, in machine code too where the C
+Python's lock, until there is a job for it. After a millisecond or so without one it goes to sleep, in machine code too where the C
 library has semaphores: with Python's lock to take first, which the thread that invokes gives up for no longer than a kernel runs,
-it would miss much of a model's run. It is woken when a job is posted, but nobody waits for it: whatever a helper does not take, the thread that invokes does itself. So nothing depends on
-helpers being there: not in a forked process, which has none of its parent's threads, not while another interpreter has posted
-its job over this one, not when Python ends. `sharing` says why
-that is right.
+it would miss much of a model's run. It is woken when a job is posted, but nobody waits for it: whatever a helper does not take,
+the thread that invokes does itself.
+
+So nothing depends on helpers being there: not in a forked process, which has none of its parent's threads, not while another
+interpreter has posted its job over this one, not when Python ends. `sharing` says why that is right.
 """
 
 from __future__ import annotations
