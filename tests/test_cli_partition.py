@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType
+from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType, kernel_registration
 from oplet.cli.settings import Settings
 from oplet.delegates.text import parse_delegate
 from oplet.errors import DelegateError
@@ -221,7 +221,8 @@ def test_a_kernel_that_replaces_kernels_counts_the_model_s_nodes(model):
         name = "Whole"
 
         def prepare(self, context):
-            context.replace_node_subsets_with_delegate_kernels(self._registration(), context.execution_plan)
+            registration = kernel_registration(self.name, self.create_kernel)
+            context.replace_node_subsets_with_delegate_kernels(registration, context.execution_plan)
 
     result = partition_model(model, [Taker({"ops": "ADD,RELU"}), Whole({"ops": ""})])
     assert result.error == ""
