@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import DepthwiseConv2DOptions
@@ -57,6 +58,18 @@ def test_the_bias_may_be_left_out_and_weights_may_arrive_at_run_time(
     for arguments in ({"bias": False}, {"constant": False}):
         model, feeds = layer("DEPTHWISE_CONV_2D", kind, (1, 5, 6, 3), (1, 3, 3, 3), options, axis=3, **arguments)
         assert_equal(kind, run_op(model, *feeds)[0], litert(model, *feeds)[0])
+
+
+def test_weights_laid_out_for_one_channel_are_not_those_of_several(
+    kind: str, layer: Function, run_resized: Function, assert_equal: Function
+) -> None:
+    options = DepthwiseConv2DOptions(stride_h=1, stride_w=1, depth_multiplier=1)
+    model, [one] = layer("DEPTHWISE_CONV_2D", kind, (1, 5, 6, 1), (1, 3, 3, 8), options, axis=3)
+    several = np.resize(one, (2, 4, 3, 2))
+    interpreter = Interpreter(model_content=model)
+    before = run_resized(interpreter, one)
+    assert_equal(kind, run_resized(interpreter, several), run_op(model, several, resize=True)[0])
+    assert_equal(kind, run_resized(interpreter, one), before)
 
 
 def test_infinite_inputs_touch_only_the_windows_that_see_them() -> None:

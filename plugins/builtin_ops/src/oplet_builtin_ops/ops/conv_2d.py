@@ -80,14 +80,18 @@ def bind(context: Context, node: Node) -> Thunk:
     return layer.thunk(lambda: _hybrid_calls(node, products, layer))
 
 
-def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weights: Tensor) -> Array:
-    """The weights as matrices to multiply with, made once if they are constant."""
+def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weights: Tensor, *, scaled: bool = False) -> Array:
+    """The weights as matrices to multiply with, made once if they are constant; the input's shape decides how they are cut.
+
+    Args:
+        scaled: whether the rows are, see `QuantizedLayer.fold`.
+    """
+    groups = products.groups
 
     def make() -> Array:
-        groups = products.groups
         return transposed(rows.reshape(groups, products.filters // groups, -1), dtype)
 
-    return node.cached(f"matrices {dtype.char}", make) if weights.is_constant else make()
+    return node.cached(f"matrices {dtype.char} {groups} {scaled}", make) if weights.is_constant else make()
 
 
 def _bind_float(node: Node, products: Products) -> Thunk:
@@ -147,7 +151,7 @@ def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> l
     requantizer = layer.requantizer()
     dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
     rows = requantizer.scaled(layer.rows()) if layer.folds else layer.rows()
-    matrices = _matrices(node, products, rows, dtype, layer.weights)
+    matrices = _matrices(node, products, rows, dtype, layer.weights, scaled=layer.folds)
     output = layer.output.data.reshape(-1, products.filters)
 
     def finish(strip: Strip, block: Array) -> list[Call]:

@@ -125,14 +125,14 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Array:
-    """The weights as the plan multiplies them, of the type to compute in; made once if they are constant."""
+    """The weights as the plan multiplies them, of the type to compute in; made once a plan if they are constant."""
     _, height, width, filters = node.inputs[1].shape
 
     def make() -> Array:
         by_tap = np.asarray(rows.T, dtype, order="C")
         return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
 
-    return node.cached(f"weights {dtype}", make) if node.inputs[1].is_constant else make()
+    return node.cached(f"weights {dtype} {type(plan).__name__}", make) if node.inputs[1].is_constant else make()
 
 
 def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
