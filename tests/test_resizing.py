@@ -1,0 +1,103 @@
+"""A resize leaves nothing behind: an interpreter that ran other shapes gives what a fresh one gives."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.recorded_cases import CORPUS, GROUPS, here
+
+from oplet import Interpreter
+from oplet.errors import OpletError
+
+pytestmark = [here, pytest.mark.slow]
+
+Array = np.ndarray[Any, Any]
+_LARGEST = 12
+
+
+def models(group: Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(CORPUS / group) as archive:
+        for name in sorted(n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")):
+            if json.loads(archive.read(f"{name}/case.json"))["steps"]:
+                yield name, archive.read(f"{name}/model.tflite")
+
+
+def drawn(random: np.random.Generator, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Other shapes: a new first dimension, another one of one's own, or new sizes wherever the sizes were equal."""
+    kind, size, axis = random.integers(3), int(random.integers(1, _LARGEST)), int(random.integers(6))
+    sizes = random.integers(1, _LARGEST, (6, 1024))
+    if kind == 0:
+        return [(size, *shape[1:]) if shape else shape for shape in shapes]
+    if kind == 1:
+        return [tuple(size if i == axis % len(shape) else d for i, d in enumerate(shape)) for shape in shapes]
+    return [tuple(int(sizes[i % 6, d % 1024]) for i, d in enumerate(shape)) for shape in shapes]
+
+
+def values(interpreter: Interpreter, shapes: list[tuple[int, ...]]) -> list[Array]:
+    random = np.random.default_rng(1)
+    result = []
+    for details, shape in zip(interpreter.get_input_details(), shapes):
+        dtype = np.dtype(details["dtype"])
+        if dtype.kind == "S":
+            result.append(np.full(shape, b"text", object))
+        elif dtype.kind in "iu" and dtype.itemsize == 1:
+            result.append(random.integers(0, 100, shape).astype(dtype))
+        else:
+            result.append(random.integers(0, 4, shape).astype(dtype))
+    return result
+
+
+def run(interpreter: Interpreter, inputs: list[Array]) -> list[Array] | OpletError:
+    details = interpreter.get_input_details()
+    try:
+        for detail, value in zip(details, inputs):
+            interpreter.resize_tensor_input(detail["index"], value.shape)
+        interpreter.allocate_tensors()
+        for detail, value in zip(details, inputs):
+            interpreter.set_tensor(detail["index"], value)
+        interpreter.invoke()
+        return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+    except OpletError as error:
+        return error
+
+
+def complaint(resized: list[Array] | OpletError, fresh: list[Array] | OpletError) -> str:
+    """What is wrong; "" if nothing is."""
+    for result in (resized, fresh):
+        if isinstance(result, OpletError) and "in the kernel of" in str(result):
+            return f"a kernel fails instead of refusing: {result}"
+    if isinstance(resized, OpletError) or isinstance(fresh, OpletError):
+        return "" if type(resized) is type(fresh) else f"resized: {resized}; fresh: {fresh}"
+    for got, wanted in zip(resized, fresh):
+        if got.dtype.kind in "fc":
+            same = got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
+        else:
+            same = np.array_equal(got, wanted)
+        if not same:
+            return f"resized: {got.shape}, {got.ravel()[:4]}; fresh: {wanted.shape}, {wanted.ravel()[:4]}"
+    return ""
+
+
+@pytest.mark.parametrize("group", [g for g in GROUPS if g.parent.name == "ops"], ids=lambda path: path.stem)
+def test_a_resized_interpreter_gives_what_a_fresh_one_gives(group: Path) -> None:
+    wrong = []
+    for name, content in models(group):
+        random = np.random.default_rng(zlib.crc32(name.encode()))
+        interpreter = Interpreter(model_content=content)
+        if any(node.registration is None or not node.registration.pure for s in interpreter._subgraphs for node in s.nodes):
+            continue  # what keeps a state keeps it over a resize
+        shapes = [tuple(map(int, details["shape"])) for details in interpreter.get_input_details()]
+        run(interpreter, values(interpreter, shapes))
+        for _ in range(3):
+            inputs = values(interpreter, drawn(random, shapes))
+            said = complaint(run(interpreter, inputs), run(Interpreter(model_content=content), inputs))
+            if said:
+                wrong.append(f"{name} {[value.shape for value in inputs]}: {said}")
+    assert not wrong, "\n".join(wrong)
