@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import F32, add_chain, interpret, like_input
 
 from oplet import (
     NUMPY_BUFFER,
@@ -27,7 +28,6 @@ from oplet import (
     ModelBuilder,
     MutableOpResolver,
     Node,
-    PluginManager,
     Registration,
     SimpleDelegate,
     TaskStatus,
@@ -36,7 +36,6 @@ from oplet import (
 from oplet.delegates.delegate import DelegateContext, DelegateFlags
 from oplet.errors import DelegateError, InvokeError, PrepareError, SignatureError, StateError, TensorError
 
-F32 = np.float32
 NUMPY = {BufferAttribute.RESOURCE_TYPE_NAME: NUMPY_BUFFER}
 
 
@@ -110,32 +109,18 @@ class All(SimpleDelegate):
         return self.kernel()
 
 
-def like_input(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
 def model(nodes: int = 1, *, signature: bool = True) -> bytes:
     builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    tensors = [graph.add_tensor(f"t{i}", F32, [3]) for i in range(nodes + 1)]
-    for i in range(nodes):
-        graph.add_operator("Double", [tensors[i]], [tensors[i + 1]])
-    graph.set_inputs(tensors[0])
-    graph.set_outputs(tensors[-1])
+    add_chain(builder, nodes, op="Double")
     if signature:
-        builder.add_signature("serve", {"x": tensors[0]}, {"y": tensors[-1]})
+        builder.add_signature("serve", {"x": 0}, {"y": nodes})
     return builder.to_bytes()
 
 
 def make(*delegates: Delegate, nodes: int = 1, signature: bool = True) -> Interpreter:
     ops = MutableOpResolver()
     ops.add_custom("Double", Registration(prepare=like_input, invoke=lambda context, node: None))
-    return Interpreter(
-        model_content=model(nodes, signature=signature),
-        op_resolver=ops,
-        plugins=PluginManager(entry_points=()),
-        experimental_delegates=list(delegates),
-    )
+    return interpret(model(nodes, signature=signature), *delegates, op_resolver=ops)
 
 
 class Setup:

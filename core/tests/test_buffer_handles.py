@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import F32, add_chain, chain, interpret, like_input
 
 from oplet import (
     BuiltinOperator,
@@ -16,23 +17,13 @@ from oplet import (
     DelegateFlags,
     Interpreter,
     ModelBuilder,
-    MutableOpResolver,
     Node,
     Registration,
 )
 from oplet.errors import DelegateError
 from oplet.schema.options import IfOptions
 
-F32 = np.float32
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
-
-
-def like_input(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def add_one(context: Context, node: Node) -> None:
-    np.add(node.inputs[0].data, F32(1), node.outputs[0].data)
 
 
 class Device(Delegate):
@@ -75,24 +66,8 @@ class Device(Delegate):
         del self.buffers[handle]  # a KeyError if it was freed before
 
 
-def chain(builder: ModelBuilder, name: str = "main") -> None:
-    graph = builder.add_subgraph(name)
-    for index in range(5):
-        graph.add_tensor(f"t{index}", F32, [3])
-    for index in range(4):
-        graph.add_operator("AddOne", [index], [index + 1])
-    graph.set_inputs(0)
-    graph.set_outputs(2, 4)
-
-
-def make(*delegates: Delegate, model: bytes | None = None, **about: Any) -> Interpreter:
-    if model is None:
-        builder = ModelBuilder()
-        chain(builder)
-        model = builder.to_bytes()
-    ops = MutableOpResolver()
-    ops.add_custom("AddOne", Registration(prepare=like_input, invoke=add_one))
-    return Interpreter(model_content=model, op_resolver=ops, experimental_delegates=list(delegates), **about)
+def make(*delegates: Delegate, **about: Any) -> Interpreter:
+    return interpret(chain(4, outputs=(2, 4)), *delegates, **about)
 
 
 def answer(interpreter: Interpreter, index: int = 4) -> list[float]:
@@ -214,8 +189,8 @@ def test_the_value_of_a_body_s_output_reaches_its_caller() -> None:
     )  # fmt: skip
     main.set_inputs(0, 1)
     main.set_outputs(2, 3)
-    chain(builder, "then")
-    chain(builder, "else")
+    add_chain(builder, 4, name="then", outputs=(2, 4))
+    add_chain(builder, 4, name="else", outputs=(2, 4))
 
     class Bodies(Device):
         def prepare(self, context: DelegateContext) -> None:
@@ -223,7 +198,7 @@ def test_the_value_of_a_body_s_output_reaches_its_caller() -> None:
                 super().prepare(context)
 
     device = Bodies(1, 3)
-    interpreter = make(device, model=builder.to_bytes())
+    interpreter = interpret(builder.to_bytes(), device, plugins=["oplet-builtin-ops"])
     interpreter.allocate_tensors()
     for condition in (True, False, True):
         interpreter.set_tensor(0, np.array([condition]))

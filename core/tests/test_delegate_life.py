@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import ADD_ONE, F32, add_chain, interpret, like_input
 
 from oplet import (
     Context,
@@ -17,47 +18,22 @@ from oplet import (
     DelegateParams,
     Interpreter,
     ModelBuilder,
-    MutableOpResolver,
     Node,
-    Registration,
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
 from oplet.runtime.profiler import Profiler
 
-F32 = np.float32
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
 
-def like_input(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def add_one(context: Context, node: Node) -> None:
-    np.add(node.inputs[0].data, F32(1), node.outputs[0].data)
-
-
-ADD_ONE = Registration(prepare=like_input, invoke=add_one)
-
-
-def make(*delegates: Delegate, names: tuple[str, ...] = ("main",), resolved: bool = True, **about: Any) -> Interpreter:
+def make(*delegates: Delegate, names: tuple[str, ...] = ("main",), **about: Any) -> Interpreter:
     """Each subgraph adds one three times."""
     builder = ModelBuilder()
     for name in names:
-        graph = builder.add_subgraph(name)
-        for index in range(4):
-            graph.add_tensor(f"t{index}", F32, [3])
-        for index in range(3):
-            graph.add_operator("AddOne", [index], [index + 1])
-        graph.set_inputs(0)
-        graph.set_outputs(3)
+        add_chain(builder, 3, name=name)
     builder.add_metadata("note", b"hello")
-    ops = MutableOpResolver()
-    if resolved:
-        ops.add_custom("AddOne", ADD_ONE)
-    return Interpreter(
-        model_content=builder.to_bytes(), op_resolver=ops, plugins=[], experimental_delegates=list(delegates), **about
-    )  # fmt: skip
+    return interpret(builder.to_bytes(), *delegates, **about)
 
 
 def answer(interpreter: Interpreter) -> list[float]:

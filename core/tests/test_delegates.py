@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import F32, add_one, chain, interpret, like_input
 
 from oplet import (
     BuiltinOperator,
@@ -19,9 +20,7 @@ from oplet import (
     DelegateRegistry,
     Interpreter,
     ModelBuilder,
-    MutableOpResolver,
     Node,
-    PluginManager,
     Registration,
     SimpleDelegate,
     load_delegate,
@@ -29,8 +28,6 @@ from oplet import (
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
 from oplet.testing import WrappingDelegate
-
-F32 = np.float32
 
 
 class Adder(DelegateKernel):
@@ -73,36 +70,8 @@ class Claims(SimpleDelegate):
         return Adder(params, self.log)
 
 
-def like_input(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def add_one(context: Context, node: Node) -> None:
-    np.add(node.inputs[0].data, F32(1), node.outputs[0].data)
-
-
-def chain(length: int = 6) -> bytes:
-    builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    tensors = [graph.add_tensor(f"t{i}", F32, [3]) for i in range(length + 1)]
-    for i in range(length):
-        graph.add_operator("AddOne", [tensors[i]], [tensors[i + 1]])
-    graph.set_inputs(tensors[0])
-    graph.set_outputs(tensors[-1])
-    return builder.to_bytes()
-
-
-def make(*delegates: Delegate, resolved: bool = True, **arguments: Any) -> Interpreter:
-    ops = MutableOpResolver()
-    if resolved:
-        ops.add_custom("AddOne", Registration(prepare=like_input, invoke=add_one))
-    return Interpreter(
-        model_content=chain(),
-        op_resolver=ops,
-        plugins=PluginManager(entry_points=()),
-        experimental_delegates=list(delegates),
-        **arguments,
-    )
+def make(*delegates: Delegate, **arguments: Any) -> Interpreter:
+    return interpret(chain(6), *delegates, **arguments)
 
 
 def answer(interpreter: Interpreter) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from core.tests.chains import F32, like_input
 
 from oplet import (
     Context,
@@ -23,8 +24,6 @@ from oplet import (
 )
 from oplet.testing import WrappingDelegate
 
-F32 = np.float32
-
 
 def copy_prepare(context: Context, node: Node) -> None:
     if node.inputs[1].is_constant:
@@ -36,10 +35,6 @@ def copy_prepare(context: Context, node: Node) -> None:
 def copy(context: Context, node: Node) -> None:
     context.resize_tensor(node.outputs[0], node.inputs[1].data.tolist())
     node.outputs[0].data[...] = node.inputs[0].data
-
-
-def like_first(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
 
 
 def same(context: Context, node: Node) -> None:
@@ -76,7 +71,7 @@ class Same(DelegateKernel):
 
     def prepare(self, context: Context, node: Node) -> None:
         for claimed in self.nodes:
-            like_first(context, claimed)
+            like_input(context, claimed)
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
         def run() -> None:
@@ -99,9 +94,9 @@ class Sames(SimpleDelegate):
 
 def make(*, known: bool) -> Interpreter:
     ops = MutableOpResolver()
-    ops.add_custom("Same", Registration(prepare=like_first, invoke=same, pure=True))
+    ops.add_custom("Same", Registration(prepare=like_input, invoke=same, pure=True))
     ops.add_custom("Copy", Registration(prepare=copy_prepare, invoke=copy, pure=True))
-    ops.add_custom("Subtract", Registration(prepare=like_first, invoke=subtract, pure=True))
+    ops.add_custom("Subtract", Registration(prepare=like_input, invoke=subtract, pure=True))
     return Interpreter(model_content=two_copies(known=known), op_resolver=ops, plugins=[])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import F32, add_chain, add_one, like_input
 
 from oplet import (
     Allocation,
@@ -47,16 +48,6 @@ from oplet.runtime.profiler import Profiler
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
 
-F32 = np.float32
-
-
-def like_input(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def add_one(context: Context, node: Node) -> None:
-    np.add(node.inputs[0].data, F32(1), node.outputs[0].data)
-
 
 def resolver(**ops: Registration) -> MutableOpResolver:
     made = MutableOpResolver()
@@ -66,21 +57,17 @@ def resolver(**ops: Registration) -> MutableOpResolver:
     return made
 
 
-def chain(length: int = 3, op: str = "AddOne", shape: tuple[int, ...] = (2, 3)) -> bytes:
+def served(length: int = 3, op: str = "AddOne", shape: tuple[int, ...] = (2, 3)) -> bytes:
+    """A chain with a signature and a first dimension that is free."""
     builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    tensors = [graph.add_tensor(f"t{i}", F32, shape, shape_signature=(-1, *shape[1:])) for i in range(length + 1)]
-    for i in range(length):
-        graph.add_operator(op, [tensors[i]], [tensors[i + 1]])
-    graph.set_inputs(tensors[0])
-    graph.set_outputs(tensors[-1])
-    builder.add_signature("serve", {"x": tensors[0]}, {"y": tensors[-1]})
+    add_chain(builder, length, op=op, shape=shape, shape_signature=(-1, *shape[1:]))
+    builder.add_signature("serve", {"x": 0}, {"y": length})
     return builder.to_bytes()
 
 
 def make(content: bytes | None = None, **arguments: Any) -> Interpreter:
     arguments.setdefault("op_resolver", resolver())
-    return Interpreter(model_content=content or chain(), plugins=PluginManager(entry_points=()), **arguments)
+    return Interpreter(model_content=content or served(), plugins=PluginManager(entry_points=()), **arguments)
 
 
 def ready(content: bytes | None = None, **arguments: Any) -> Interpreter:
@@ -100,7 +87,7 @@ def run(interpreter: Interpreter, value: Any) -> np.ndarray[Any, Any]:
 
 def test_a_chain_of_nodes_runs_in_order() -> None:
     x = np.arange(6, dtype=F32).reshape(2, 3)
-    assert np.array_equal(run(ready(chain(5)), x), x + 5)
+    assert np.array_equal(run(ready(served(5)), x), x + 5)
 
 
 def test_a_resized_input_gives_a_resized_output() -> None:
@@ -123,7 +110,7 @@ def test_bind_is_called_once_and_its_thunk_each_time() -> None:
 
         return thunk
 
-    interpreter = ready(chain(1, "Copy"), op_resolver=resolver(Copy=Registration(prepare=like_input, bind=bind)))
+    interpreter = ready(served(1, "Copy"), op_resolver=resolver(Copy=Registration(prepare=like_input, bind=bind)))
     for value in (1, 2):
         assert (run(interpreter, np.full((2, 3), value, F32)) == value).all()
     assert calls == ["bind", "run", "run"]
@@ -137,22 +124,22 @@ def test_signatures_run_by_name_and_resize_to_what_they_are_given() -> None:
 
 
 def test_what_nothing_reads_any_more_gives_its_memory_away() -> None:
-    interpreter = ready(chain(50, shape=(64, 64)))
+    interpreter = ready(served(50, shape=(64, 64)))
     assert interpreter._subgraphs[0].arena_bytes < 6 * 64 * 64 * 4
 
 
 def test_intermediate_values_are_refused_rather_than_wrong() -> None:
-    interpreter = ready(chain(6))
+    interpreter = ready(served(6))
     run(interpreter, np.zeros((2, 3), F32))
     with pytest.raises(TensorError, match="experimental_preserve_all_tensors"):
         interpreter.get_tensor(1)
-    kept = ready(chain(6), experimental_preserve_all_tensors=True)
+    kept = ready(served(6), experimental_preserve_all_tensors=True)
     run(kept, np.zeros((2, 3), F32))
     assert [kept.get_tensor(i)[0, 0] for i in range(7)] == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_the_input_outlives_the_invoke() -> None:
-    interpreter = ready(chain(9))
+    interpreter = ready(served(9))
     x = np.full((2, 3), 5, F32)
     first = run(interpreter, x)
     interpreter.invoke()
@@ -163,14 +150,14 @@ def test_the_input_outlives_the_invoke() -> None:
 def test_the_profiler_sees_every_node_with_its_label() -> None:
     profiler = Profiler()
     labelled = Registration(prepare=like_input, invoke=add_one, profiling_string=lambda context, node: "mine")
-    interpreter = ready(chain(2, "Labelled"), op_resolver=resolver(Labelled=labelled), profiler=profiler)
+    interpreter = ready(served(2, "Labelled"), op_resolver=resolver(Labelled=labelled), profiler=profiler)
     run(interpreter, np.zeros((2, 3), F32))
     assert [(e.node, e.op, e.label) for e in profiler.events] == [(0, "Labelled", "mine"), (1, "Labelled", "mine")]
     assert profiler.by_op()["mine"][0] == 2
 
 
 def test_interpreters_in_several_threads_do_not_disturb_each_other() -> None:
-    content = chain(20, shape=(32, 32))
+    content = served(20, shape=(32, 32))
     wrong: list[int] = []
 
     def work(value: int) -> None:
@@ -373,7 +360,7 @@ def test_persistent_temporaries_keep_their_value_and_arena_ones_are_there() -> N
         scratch.data.fill(7)
         np.copyto(node.outputs[0].data, kept.data)
 
-    interpreter = ready(chain(1, "Keep"), op_resolver=resolver(Keep=Registration(prepare=prepare, invoke=invoke)))
+    interpreter = ready(served(1, "Keep"), op_resolver=resolver(Keep=Registration(prepare=prepare, invoke=invoke)))
     x = np.zeros((2, 3), F32)
     assert [run(interpreter, x)[0, 0] for _ in range(3)] == [1, 2, 3]
 
@@ -409,7 +396,7 @@ def counting(calls: list[str], **fail: bool) -> Registration:
 
 def test_init_is_called_once_a_node_and_free_once_an_init() -> None:
     calls: list[str] = []
-    interpreter = ready(chain(2, "Count"), op_resolver=resolver(Count=counting(calls)))
+    interpreter = ready(served(2, "Count"), op_resolver=resolver(Count=counting(calls)))
     run(interpreter, np.zeros((2, 3), F32))
     assert calls == ["init", "init", "prepare", "prepare", "invoke", "invoke"]
     del interpreter
@@ -434,7 +421,7 @@ def test_free_follows_init_also_after_a_failure() -> None:
 
 def test_a_failing_free_names_the_node_after_every_other_was_freed() -> None:
     calls: list[str] = []
-    interpreter = ready(chain(3, "Count"), op_resolver=resolver(Count=counting(calls, free=True)))
+    interpreter = ready(served(3, "Count"), op_resolver=resolver(Count=counting(calls, free=True)))
     assert (run(interpreter, np.zeros((2, 3), F32)) == 3).all()
     with pytest.raises(PrepareError, match=r"ValueError: free went wrong. Node number 0 \(Count\) failed to free"):
         interpreter.close()
@@ -448,7 +435,7 @@ def test_a_failing_free_names_the_node_after_every_other_was_freed() -> None:
 @pytest.mark.parametrize("step", ["prepare", "invoke"])
 def test_every_init_has_its_free_when_a_later_step_fails(step: str) -> None:
     calls: list[str] = []
-    interpreter = make(chain(2, "Count"), op_resolver=resolver(Count=counting(calls, **{step: True})))
+    interpreter = make(served(2, "Count"), op_resolver=resolver(Count=counting(calls, **{step: True})))
     runner = interpreter.get_signature_runner()
     with pytest.raises(OpletError, match=f"{step} went wrong"):
         runner(x=np.zeros((2, 3), F32))
@@ -464,7 +451,7 @@ def test_a_failing_prepare_names_the_node_and_leaves_the_interpreter_usable() ->
         ensure(node.inputs[0].shape[0] < 5, f"at most 4 rows, not {node.inputs[0].shape[0]}")
         like_input(context, node)
 
-    interpreter = ready(chain(1, "Picky"), op_resolver=resolver(Picky=Registration(prepare=picky, invoke=add_one)))
+    interpreter = ready(served(1, "Picky"), op_resolver=resolver(Picky=Registration(prepare=picky, invoke=add_one)))
     interpreter.resize_tensor_input(0, [9, 3])
     with pytest.raises(PrepareError, match=r"at most 4 rows, not 9. Node number 0 \(Picky\) failed to prepare.*tensor 0 't0'"):
         interpreter.allocate_tensors()
@@ -482,7 +469,7 @@ def test_a_failing_invoke_names_the_node_and_leaves_the_interpreter_usable() -> 
         add_one(context, node)
 
     builder_ops = resolver(Touchy=Registration(prepare=like_input, invoke=invoke))
-    interpreter = ready(chain(3, "Touchy"), op_resolver=builder_ops)
+    interpreter = ready(served(3, "Touchy"), op_resolver=builder_ops)
     with pytest.raises(
         InvokeError, match=r"IndexError: row 1. Node number 1 \(Touchy\) failed to invoke in the kernel of application"
     ):
@@ -558,7 +545,7 @@ def test_a_missing_builtin_and_a_version_too_new_are_two_messages() -> None:
         (b"PK\x03\x04" + bytes(40), "zip archive"),
         (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
         (b"\xff\xff\xff\x7fTFL3" + bytes(40), "The model is not a valid Flatbuffer buffer: root offset leads outside the file"),
-        (chain()[: len(chain()) // 2], "The model is not a valid Flatbuffer buffer"),
+        (served()[: len(served()) // 2], "The model is not a valid Flatbuffer buffer"),
     ],
 )
 def test_a_file_that_is_no_model_is_one_clear_error(content: bytes, words: str) -> None:
@@ -569,7 +556,7 @@ def test_a_file_that_is_no_model_is_one_clear_error(content: bytes, words: str) 
 
 
 def test_an_unknown_schema_version_is_refused_in_litert_s_words() -> None:
-    model = Model.from_bytes(chain())
+    model = Model.from_bytes(served())
     model.root.version = 2
     with pytest.raises(ModelError, match="Model provided is schema version 2 not equal to supported version 3"):
         make(model.to_bytes())
@@ -718,15 +705,15 @@ def test_custom_op_registerers_add_to_a_resolver() -> None:
     def register(ops: MutableOpResolver) -> None:
         ops.add_custom("Mine", Registration(prepare=like_input, invoke=add_one))
 
-    interpreter = InterpreterWithCustomOps([register], model_content=chain(2, "Mine"), plugins=[])
+    interpreter = InterpreterWithCustomOps([register], model_content=served(2, "Mine"), plugins=[])
     interpreter.allocate_tensors()
     assert run(interpreter, np.zeros((2, 3), F32))[0, 0] == 2
     with pytest.raises(OpletError, match="not names of C\\+\\+ symbols"):
-        InterpreterWithCustomOps(["TF_Register"], model_content=chain(2, "Mine"), plugins=[])
+        InterpreterWithCustomOps(["TF_Register"], model_content=served(2, "Mine"), plugins=[])
 
 
 def test_explain_names_who_serves_each_node() -> None:
-    reports = make(chain(2)).explain()
+    reports = make(served(2)).explain()
     assert [(r.subgraph, r.node, r.op, r.version, r.plugin) for r in reports] == [
         (0, 0, "AddOne", 1, "application"),
         (0, 1, "AddOne", 1, "application"),
@@ -758,7 +745,7 @@ def test_the_guide_s_way_of_scratch_works_init_adds_the_tensor_and_prepare_sizes
         np.add(node.inputs[0].data, scratch.data[:, None], node.outputs[0].data)
 
     ops = resolver(Guide=Registration(init=init, prepare=prepare, invoke=invoke))
-    interpreter = ready(chain(2, "Guide"), op_resolver=ops)
+    interpreter = ready(served(2, "Guide"), op_resolver=ops)
     assert run(interpreter, np.zeros((2, 3), F32)).tolist() == [[0.0] * 3, [2.0] * 3]
     interpreter.resize_tensor_input(0, [3, 3])
     interpreter.allocate_tensors()
@@ -773,7 +760,7 @@ def test_a_kernel_may_not_ask_for_memory_of_another_kind(allocation: Allocation)
 
     ops = resolver(Asks=Registration(prepare=prepare, invoke=add_one))
     with pytest.raises(PrepareError, match=f"{allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible"):
-        ready(chain(1, "Asks"), op_resolver=ops)
+        ready(served(1, "Asks"), op_resolver=ops)
 
 
 def test_the_ensure_helpers_name_what_is_wrong() -> None:

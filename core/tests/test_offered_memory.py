@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import F32, add_one, chain, interpret, like_input
 
 from oplet import (
     Context,
@@ -15,23 +16,10 @@ from oplet import (
     DelegateKernel,
     DelegateParams,
     Interpreter,
-    ModelBuilder,
-    MutableOpResolver,
     Node,
-    Registration,
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, PrepareError
-
-F32 = np.float32
-
-
-def like_input(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def add_one(context: Context, node: Node) -> None:
-    np.add(node.inputs[0].data, F32(1), node.outputs[0].data)
 
 
 class Offers(DelegateKernel):
@@ -76,19 +64,7 @@ class Offering(SimpleDelegate):
 
 def make(*delegates: Offering) -> Interpreter:
     """Adds one three times."""
-    builder = ModelBuilder("three times")
-    graph = builder.add_subgraph()
-    for index in range(4):
-        graph.add_tensor(f"t{index}", F32, [None])
-    for index in range(3):
-        graph.add_operator("AddOne", [index], [index + 1])
-    graph.set_inputs(0)
-    graph.set_outputs(3)
-    ops = MutableOpResolver()
-    ops.add_custom("AddOne", Registration(prepare=like_input, invoke=add_one))
-    return Interpreter(
-        model_content=builder.to_bytes(), op_resolver=ops, plugins=[], experimental_delegates=list(delegates)
-    )  # fmt: skip
+    return interpret(chain(3, name="three times", shape=[None]), *delegates)
 
 
 def answer(interpreter: Interpreter, size: int) -> list[float]:
@@ -155,4 +131,5 @@ def test_a_kernel_that_cannot_work_with_the_shapes_of_now_gives_its_nodes_back_u
 def test_a_delegate_sees_the_model() -> None:
     delegate = Offering(0)
     make(delegate)
-    assert delegate.seen_model.root.description == "three times"
+    [subgraph] = delegate.seen_model.root.subgraphs
+    assert subgraph.name == "three times"
