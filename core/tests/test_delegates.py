@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -184,6 +185,13 @@ def test_a_delegate_that_fails_leaves_the_graph_as_it_was() -> None:
 def test_no_delegate_at_all_is_refused() -> None:
     with pytest.raises(DelegateError, match="Null delegate"):
         make().modify_graph_with_delegate(None)  # type: ignore[arg-type]
+
+
+def test_a_delegate_s_name_in_place_of_the_delegate_is_refused_with_what_makes_one() -> None:
+    with pytest.raises(
+        DelegateError, match=re.escape("has 'some', which is no oplet Delegate; load_delegate('some') makes one.")
+    ):
+        make("some")  # type: ignore[arg-type]
 
 
 def test_init_and_free_of_a_kernel_are_balanced_also_when_the_delegate_fails() -> None:

@@ -301,7 +301,8 @@ def apply_delegate(
         DelegateError: it failed; every subgraph is without delegates.
     """
     if not isinstance(delegate, Delegate):
-        raise DelegateError(f"Null delegate. experimental_delegates has {delegate!r}, which is no oplet Delegate.")
+        how = f"load_delegate({delegate!r}) makes one" if isinstance(delegate, str) else "load_delegate makes one from a name"
+        raise DelegateError(f"Null delegate. experimental_delegates has {delegate!r}, which is no oplet Delegate; {how}.")
     if only is not None and not only:
         raise DelegateApplicationError("Active subgraph indices must not be empty.")
     for index in only or ():
