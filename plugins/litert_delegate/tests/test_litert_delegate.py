@@ -399,6 +399,7 @@ INT8 = {"scale": 0.5, "zero_point": 0}
         ("RESHAPE", [("float32", [2], {}), ("float32", [2], {})], "no shape is given"),
         ("SUB", [("int8", [2], INT8), ("int8", [2], INT8), ("int8", [2], {"scale": 1e-7, "zero_point": 0})], "differ so much"),
         ("ABS", [("int8", [2], {"scale": [0.5, 0.5]}), ("int8", [2], INT8)], "has several scales"),
+        ("SVDF", [("int8", [1, 2], INT8)] * 6, "writes past its end"),
     ],
 )  # fmt: skip
 def test_what_litert_dies_on_it_does_not_see(op: str, tensors: list[Any], why: str) -> None:

@@ -69,6 +69,41 @@ def test_steps_equal_litert_s(kind: str, asymmetric: bool) -> None:
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
+def by_definition(sources: list[np.ndarray], features: Any, times: Any, zero_point: int) -> list[np.ndarray]:
+    """tflite-micro's rule for an int8 state, with factors that are powers of two: no step needs to be rounded."""
+    state = np.full((1, *times.shape), zero_point, np.int64)
+    results = []
+    for source in sources:
+        newest = (np.clip(source.astype(np.int64) @ features.astype(np.int64).T, -128, 127) + zero_point).astype(np.int8)
+        state = np.concatenate([state[..., 1:], newest[..., None]], axis=-1)
+        sums = ((state - zero_point) * times).sum(axis=-1).reshape(1, -1, 2).sum(axis=-1)
+        results.append(np.clip(sums, -128, 127).astype(np.int8))
+    return results
+
+
+@pytest.mark.parametrize("zero_point", [0, 5, -11])
+def test_a_state_of_int8_has_a_zero_point_of_its_own(zero_point: int) -> None:
+    random = np.random.default_rng(0)
+    features, times = (random.integers(-3, 4, shape).astype(np.int8) for shape in ((8, 6), (8, 5)))
+    specs = [
+        Spec("int8", (1, 6), [1.0], [0]),
+        Spec("int8", features.shape, [1.0], [0], data=features),
+        Spec("int8", times.shape, [1.0], [0], data=times),
+        None,
+        Spec("int8", (1, 40), [1.0], [zero_point], variable=True),
+    ]
+    options = SVDFOptions(rank=2, fused_activation_function=ActivationFunctionType.RELU)
+    model = one_op_model("SVDF", specs, [Spec("int8", (1, 4), [1.0], [0])], options, version=3)
+    interpreter = Interpreter(model_content=model)
+    interpreter.allocate_tensors()
+    given, made = interpreter.get_input_details()[0]["index"], interpreter.get_output_details()[0]["index"]
+    sources = [random.integers(-9, 10, (1, 6)).astype(np.int8) for _ in range(8)]
+    for source, wanted in zip(sources, by_definition(sources, features, times, zero_point)):
+        interpreter.set_tensor(given, source)
+        interpreter.invoke()
+        np.testing.assert_array_equal(interpreter.get_tensor(made), wanted)
+
+
 def test_the_state_is_forgotten_when_variables_are_reset() -> None:
     interpreter = Interpreter(model_content=svdf("float"))
     first = steps(interpreter)

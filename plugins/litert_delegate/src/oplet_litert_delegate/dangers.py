@@ -75,6 +75,8 @@ def _of_this_operator(node: Node) -> str:
         return f"LiteRT makes tables as wide as the radius, {node.options(LocalResponseNormalizationOptions).radius}"
     if node.op in _QUANTIZES_ONCE and node.inputs[0].type is not node.outputs[0].type:
         return f"LiteRT ends the process where {node.inputs[0].type.name} becomes {node.outputs[0].type.name}"
+    if node.op is _Op.SVDF and node.inputs[4].type is TensorType.INT8:
+        return "LiteRT takes an int8 state for an int16 one and writes past its end"
     if node.op in _RECURRENT and not all(t is None or t.is_constant or t.is_variable for t in node.inputs[1:]):
         return "LiteRT does not look whether its weights are constant"
     if node.op is _Op.DEPTHWISE_CONV_2D and not node.has_input(2):

@@ -2,7 +2,8 @@
 
 Float, hybrid (float activations, int8 feature weights) and integer (int8 activations, int16 state). The state is a variable
 tensor, (batches, filters * memory), that the kernel shifts by one step at each invoke.
-Numerics: tflite/kernels/svdf.cc, tflite/kernels/internal/reference/svdf.h
+Numerics: tflite/kernels/svdf.cc, tflite/kernels/internal/reference/svdf.h. An int8 state with a zero point of its own is tflite-micro's
+(tensorflow/lite/micro/kernels/svdf_common.cc); LiteRT takes it for an int16 one and reads past its end.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 _FLOAT = (TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32)
 _HYBRID = ((TensorType.INT8, TensorType.UINT8), (TensorType.INT8, TensorType.UINT8), TensorType.FLOAT32, TensorType.FLOAT32)
 _INTEGER = (TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT16)
+_ALL_INT8 = (TensorType.INT8, TensorType.INT8, TensorType.INT32, TensorType.INT8)
 _TYPES = (TensorType.FLOAT32, TensorType.INT8)
 
 
@@ -50,7 +52,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(source.type == output.type, f"{source} and {output} must have the same type.")
     context.resize_tensor(output, (batches, units))
     if source.type == TensorType.INT8:
-        _ensure_types(node, _INTEGER)
+        _ensure_types(node, _ALL_INT8 if state.type == TensorType.INT8 else _INTEGER)
         activation = options.fused_activation_function
         ensure(activation == ActivationFunctionType.RELU, f"{activation.name} is fused; a node of integers can only have RELU.")
         node.prepared = _factor(source, features, state), _factor(state, times, output)
@@ -157,7 +159,14 @@ def _integer_calls(node: Node) -> list[Call]:
     rows = features.data.astype(columns.dtype)
     offsets = features.data.sum(axis=1, dtype=np.int64) * -source.zero_point
     limit = float(np.abs(rows).sum(axis=1).max(initial=0)) * 128 + float(np.abs(offsets).max(initial=0))
-    remember = Requantizer(np.full(filters, first), offsets, limit, 0, -32768, 32767)
+    remembered = np.iinfo(state.dtype)
+    remember = Requantizer(np.full(filters, first), offsets, limit, 0, remembered.min, remembered.max)
+    shift: list[Call] = []
+    centre: list[Call] = []
+    centred = state
+    if state_tensor.type == TensorType.INT8 and (zero_point := state_tensor.zero_point):
+        shift = [(np.add, (newest, np.int16(zero_point), newest))]
+        centre, centred = [(np.subtract, (state, np.float64(zero_point), weighted))], weighted
     time_weights = times.data.astype(np.float64)
     # These sums may be too large to be scaled as floats; memory that is free by then holds them as integers.
     wide, spare = (array.reshape(-1).view(np.int64)[: sums.size] for array in (scratch, weighted))
@@ -170,8 +179,10 @@ def _integer_calls(node: Node) -> list[Call]:
         (convert, (columns, source.data)),
         (np.matmul, (columns, rows.T, products)),
         *remember.calls(products, newest, scratch),
+        *shift,
         (np.copyto, (state[..., -1], newest)),
-        (np.multiply, (state, time_weights, weighted)),
+        *centre,
+        (np.multiply, (centred, time_weights, weighted)),
         (np.add.reduce, (weighted.reshape(*sums.shape, -1), 2, None, sums)),
         *add_bias,
         (convert, (wide, sums.reshape(-1))),
@@ -180,4 +191,6 @@ def _integer_calls(node: Node) -> list[Call]:
     ]
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, types=_TYPES)
+REGISTRATION = Registration(
+    prepare=prepare, bind=bind, types=_TYPES, differences="takes an int8 state as tflite-micro does; LiteRT reads past its end"
+)
