@@ -40,8 +40,8 @@ def verify(model: Model) -> None:
     options_left = 2 * len(model.data)
     for index, subgraph in enumerate(root.subgraphs):
         where = f"subgraph {index}" + (f" ('{shown(subgraph.name)}')" if subgraph.name else "")
-        _verify_tensors(rules, subgraph, where)
-        verify_graph(model, subgraph, where)
+        constants = _verify_tensors(rules, subgraph, where)
+        verify_graph(model, subgraph, constants, where)
         options_left = _verify_large_options(model, subgraph, where, options_left)
     verify_calls(root)
     _verify_signatures(root)
@@ -88,19 +88,19 @@ def _users(root: tables.Model, code: int) -> str:
     return f"Used by {', '.join(users[:_LISTED])}{more}."
 
 
-def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -> None:
+def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -> list[int]:
+    """Returns the tensors that have a value in the file."""
     if subgraph.tensors is None:
         raise ModelError(f"Did not get tensors in {where}. The subgraph has no 'tensors'.")
     count = len(subgraph.tensors)
-    for index, tensor in enumerate(subgraph.tensors):
-        if not rules.is_plain(tensor):
-            rules.verify(tensor, index, subgraph.tensors, where)
+    constants = rules.verify(subgraph.tensors, where)
     for role, indices in (("input", subgraph.inputs), ("output", subgraph.outputs)):
         for position, index in enumerate(() if indices is None else indices.tolist()):
             if not 0 <= index < count:
                 raise ModelError(
                     f"{where[0].upper()}{where[1:]} has {role} {position} at tensor {index}; it has {count} tensors."
                 )
+    return constants
 
 
 def _verify_large_options(model: Model, subgraph: tables.SubGraph, where: str, left: int) -> int:
@@ -109,7 +109,7 @@ def _verify_large_options(model: Model, subgraph: tables.SubGraph, where: str, l
     They are copied for each node, so that nodes which all point at the whole file would take memory without bound.
     """
     for number, operator in enumerate(subgraph.operators or []):
-        if operator.custom_options is None and operator.large_custom_options_offset > 1:
+        if operator.large_custom_options_offset > 1 and operator.custom_options is None:
             offset, size = operator.large_custom_options_offset, operator.large_custom_options_size
             if offset + size > len(model.data):
                 raise ModelError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from oplet.errors import ModelError
 from oplet.schema import tables
@@ -16,7 +17,6 @@ __all__ = ["called_subgraphs", "verify_calls"]
 #: Options that always name a subgraph. Those of StableHLO operators need not, as a delegate may run them without.
 _ALWAYS = (CallOnceOptions, IfOptions, WhileOptions)
 _SUFFIX = "_subgraph_index"
-_INDEX_FIELDS: dict[type[Table], list[str]] = {}
 
 
 def verify_calls(root: tables.Model) -> None:
@@ -31,7 +31,7 @@ def verify_calls(root: tables.Model) -> None:
         called: dict[int, None] = {}
         for number, operator in enumerate(subgraph.operators or []):
             for table in (operator.builtin_options, operator.builtin_options_2):
-                if table is None:
+                if table is None or not _names_subgraphs(type(table)):
                     continue
                 for role, index in called_subgraphs(table):
                     if 0 <= index < len(subgraphs):
@@ -53,11 +53,18 @@ def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
         for index in () if options.branch_subgraph_indices is None else options.branch_subgraph_indices.tolist():
             yield "branch", index
         return
-    cls = type(options)
-    if cls not in _INDEX_FIELDS:
-        _INDEX_FIELDS[cls] = [field.name for field in cls.fields if field.name.endswith(_SUFFIX)]
-    for name in _INDEX_FIELDS[cls]:
+    for name in _index_fields(type(options)):
         yield name.removesuffix(_SUFFIX), getattr(options, name)
+
+
+@cache
+def _names_subgraphs(cls: type[Table]) -> bool:
+    return cls is StablehloCaseOptions or bool(_index_fields(cls))
+
+
+@cache
+def _index_fields(cls: type[Table]) -> tuple[str, ...]:
+    return tuple(field.name for field in cls.fields if field.name.endswith(_SUFFIX))
 
 
 def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:

@@ -10,7 +10,8 @@ from oplet.schema.table import Table
 
 __all__ = ["unknown_member"]
 
-_ENUMS: dict[type[Table], dict[str, type[IntEnum]]] = {}
+#: By class the fields that hold members of an enumeration.
+_ENUMS: dict[type[Table], tuple[tuple[str, type[IntEnum]], ...]] = {}
 
 
 def unknown_member(operator: tables.Operator) -> str | None:
@@ -19,10 +20,9 @@ def unknown_member(operator: tables.Operator) -> str | None:
         if options is None:
             continue
         cls: Any = type(options)
-        enums = _enums(cls)
-        for name, value in options.__dict__.items():
-            if type(value) is int and name in enums:  # members decode to members
-                known = enums[name]
+        for name, known in _ENUMS.get(cls) or _enums(cls):
+            value = getattr(options, name)
+            if type(value) is int:  # members decode to members
                 return (
                     f"has {cls.__name__} with {name} {value}, which is not one of {known.__name__}; this schema knows "
                     f"{', '.join(f'{int(member)} ({member.name})' for member in known)}."
@@ -30,9 +30,7 @@ def unknown_member(operator: tables.Operator) -> str | None:
     return None
 
 
-def _enums(cls: type[Table]) -> dict[str, type[IntEnum]]:
-    known = _ENUMS.get(cls)
-    if known is None:
-        known = {field.name: field.enum for field in cls.fields if field.kind == "scalar" and field.enum is not None}
-        _ENUMS[cls] = known
-    return known
+def _enums(cls: type[Table]) -> tuple[tuple[str, type[IntEnum]], ...]:
+    enums = tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)
+    _ENUMS[cls] = enums
+    return enums

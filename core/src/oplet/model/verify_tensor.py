@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ _ZERO_POINTS = {
     TensorType.INT16: (-(2**15), 2**15 - 1),
     TensorType.UINT16: (0, 2**16 - 1),
 }
+_ANY_ZERO_POINT = (-(2**31), 2**31 - 1)
 
 
 class TensorRules:
@@ -41,16 +43,40 @@ class TensorRules:
         self._count = len(self._buffers)
         self._strings: set[int] = set()  # addresses of the buffers of strings that were looked at
 
-    def verify(self, tensor: tables.Tensor, index: int, tensors: Sequence[tables.Tensor], where: str) -> None:
-        """Check one tensor.
+    def verify(self, tensors: Sequence[tables.Tensor], where: str) -> list[int]:
+        """Check the tensors of a subgraph.
 
         Args:
-            tensors: those of its subgraph.
             where: what messages call the subgraph.
+
+        Returns:
+            The numbers of those that have a value in the file.
 
         Raises:
             ModelError: a rule is broken.
         """
+        constants: list[int] = []
+        others: list[int] = []
+        quantized: list[tables.Tensor] = []
+        buffers = self._buffers
+        for index, tensor in enumerate(tensors):
+            if not self.is_plain(tensor):
+                others.append(index)
+                continue
+            if tensor.quantization is not None and tensor.quantization.scale is not None:
+                quantized.append(tensor)
+            data = buffers[tensor.buffer].data
+            if data is not None and len(data):
+                constants.append(index)
+        if quantized and not _are_in_range(quantized):
+            others = list(range(len(tensors)))  # in order: the first one that breaks a rule is the one to name
+        for index in others:
+            self._verify(tensors[index], index, tensors, where)
+            if self._model.tensor_bytes(tensors[index]) is not None:
+                constants.append(index)
+        return constants
+
+    def _verify(self, tensor: tables.Tensor, index: int, tensors: Sequence[tables.Tensor], where: str) -> None:
         what = f"Tensor {index} ('{shown(tensor.name)}') of {where}"
         if not isinstance(tensor.type, TensorType):
             raise ModelError(
@@ -82,28 +108,58 @@ class TensorRules:
             _verify_details(tensor.quantization.details, shape, tensors, what)
 
     def is_plain(self, tensor: tables.Tensor) -> bool:
-        """Whether a tensor keeps all rules for reasons that are quickly seen, as most tensors do."""
-        bits = ELEMENT_BITS.get(tensor.type) if type(tensor.type) is TensorType else None
-        quantization = tensor.quantization
+        """Whether a tensor keeps all rules for reasons that are quickly seen, as most do, but for the range of what quantizes it."""
         if (
-            bits is None
+            type(tensor.type) is not TensorType
             or tensor.shape is None
-            or (quantization is not None and (quantization.scale is not None or quantization.details is not None))
-            or tensor.sparsity is not None
+            or tensor.buffer >= self._count
             or tensor.external_buffer
             or tensor.is_variable
-            or tensor.buffer >= self._count
-            or len(tensor.shape) > MAX_RANK
+            or tensor.sparsity is not None
         ):
             return False
         shape = tensor.shape.tolist()
-        size = math.prod(shape) * bits
-        if size > _CERTAIN or (shape and min(shape) <= 0):
+        bits = ELEMENT_BITS.get(tensor.type)
+        if bits is None or len(shape) > MAX_RANK or (shape and min(shape) <= 0):
+            return False
+        bits *= math.prod(shape)
+        if bits > _CERTAIN or (tensor.quantization is not None and not _is_plain_quantization(tensor.quantization, shape)):
             return False
         buffer = self._buffers[tensor.buffer]
         if buffer.data is None:
             return buffer.offset <= 1
-        return not buffer.data.size or buffer.data.size * 8 >= size
+        size = len(buffer.data)
+        return not size or size * 8 >= bits
+
+
+def _is_plain_quantization(quantization: tables.QuantizationParameters, shape: list[int]) -> bool:
+    scale, zero_point, dimension = quantization.scale, quantization.zero_point, quantization.quantized_dimension
+    if quantization.details is not None:
+        return False
+    if scale is None:
+        return True
+    count = len(scale)
+    return (
+        zero_point is not None
+        and len(zero_point) == count
+        and (count == 1 or (0 <= dimension < len(shape) and count == shape[dimension]))
+    )
+
+
+def _are_in_range(tensors: Sequence[tables.Tensor]) -> bool:
+    """Whether the scales and zero points of some tensors, which have both, are such as can be."""
+    zero_points: dict[TensorType, list[Any]] = {}
+    for tensor in tensors:
+        zero_points.setdefault(tensor.type, []).append(tensor.quantization.zero_point)  # type: ignore[union-attr]
+    scales = np.concatenate([tensor.quantization.scale for tensor in tensors])  # type: ignore[union-attr,misc]
+    if not 0 <= scales.min() <= scales.max() < math.inf:  # nor is it so of NaNs
+        return False
+    for type, arrays in zero_points.items():
+        values = np.concatenate(arrays)
+        lowest, highest = _ZERO_POINTS.get(type, _ANY_ZERO_POINT)
+        if not lowest <= values.min() <= values.max() <= highest:
+            return False
+    return True
 
 
 def _shape(tensor: tables.Tensor, what: str) -> list[int]:
@@ -171,7 +227,7 @@ def _verify_quantization(quantization: tables.QuantizationParameters, shape: lis
     if not 0 <= low <= high < math.inf:  # nor is it so of NaNs
         bad = ~(np.isfinite(scales) & (scales >= 0))
         raise ModelError(f"{what} has a scale of {scales[bad][0]}; scales are positive numbers.")
-    lowest, highest = _ZERO_POINTS.get(type, (-(2**31), 2**31 - 1))
+    lowest, highest = _ZERO_POINTS.get(type, _ANY_ZERO_POINT)
     low, high = (zero_points.min(), zero_points.max()) if zero_points.size > 1 else (zero_points[0], zero_points[0])
     if not lowest <= low <= high <= highest:
         outside = zero_points[(zero_points < lowest) | (zero_points > highest)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -113,10 +113,10 @@ class Node:
         op: BuiltinOperator,
         op_name: str,
         version: int,
-        inputs: Sequence[Tensor | None],
-        outputs: Sequence[Tensor],
+        inputs: Iterable[Tensor | None],
+        outputs: Iterable[Tensor],
         *,
-        intermediates: Sequence[Tensor] = (),
+        intermediates: Iterable[Tensor] = (),
         options: Table | None = None,
         custom_options: bytes = b"",
         registration: Registration | None = None,
@@ -126,7 +126,7 @@ class Node:
         self.op_name = op_name
         self.version = version
         # Kernels index these freely, so a wrong count must not become an IndexError from the depths: see `input`.
-        self.inputs = cast("list[Tensor]", list(inputs))
+        self.inputs: list[Tensor] = list(inputs)  # type: ignore[arg-type]
         self.outputs = list(outputs)
         self.intermediates = list(intermediates)
         self.temporaries: list[Tensor] = []

@@ -56,12 +56,12 @@ def numpy_dtype(type: TensorType) -> np.dtype[Any]:
 
     bfloat16 and the 8-bit floats come from ml_dtypes, which is imported only when a model has them.
     """
-    if type in _ML_DTYPES:
+    found = _DTYPES.get(type)
+    if found is None:
         import ml_dtypes
 
-        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[type]))
-        return dtype
-    return _DTYPES[type]
+        found = np.dtype(getattr(ml_dtypes, _ML_DTYPES[type]))
+    return found
 
 
 #: Types that share a numpy dtype with another, or whose dtype needs ml_dtypes.

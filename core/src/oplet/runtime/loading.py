@@ -29,18 +29,18 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
     """The run-time tensors of a subgraph; constants are read when they are first used."""
-    tensors = [_load_tensor(model, index, table) for index, table in enumerate(subgraph.tensors or [])]
-    made: set[int] | None = None
-    for tensor, table in zip(tensors, subgraph.tensors or []):
-        details = table.quantization.details if table.quantization is not None else None
-        if isinstance(details, tables.BlockwiseQuantization):
-            tensor.quantization = _blockwise(tensors, details, tensor)
-        if 0 in tensor.shape and tensor.allocation is Allocation.ARENA:
-            made = _made(subgraph) if made is None else made
-            if tensor.index not in made:
-                # An empty constant has no bytes by which the file could tell it from an activation.
-                tensor.allocation = Allocation.CONSTANT
-                tensor.provide(np.empty(tensor.shape, tensor.dtype))
+    rows = subgraph.tensors or []
+    tensors = [_load_tensor(model, index, table) for index, table in enumerate(rows)]
+    for tensor, table in zip(tensors, rows):
+        if table.quantization is not None and isinstance(table.quantization.details, tables.BlockwiseQuantization):
+            tensor.quantization = _blockwise(tensors, table.quantization.details, tensor)
+    empty = [tensor for tensor in tensors if 0 in tensor.shape and tensor.allocation is Allocation.ARENA]
+    made = _made(subgraph) if empty else set()
+    for tensor in empty:
+        if tensor.index not in made:
+            # An empty constant has no bytes by which the file could tell it from an activation.
+            tensor.allocation = Allocation.CONSTANT
+            tensor.provide(np.empty(tensor.shape, tensor.dtype))
     return tensors
 
 
@@ -53,9 +53,9 @@ def _made(subgraph: tables.SubGraph) -> set[int]:
 def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
     signature, quantization = table.shape_signature, table.quantization
-    raw = model.tensor_bytes(table)
+    raw = model.tensor_bytes(table) if table.buffer or table.external_buffer else None
     tensor = Tensor(index, table.name or "", table.type, shape)
-    if signature is not None and signature.size:
+    if signature is not None and len(signature):
         tensor.shape_signature = tuple(signature.tolist())
     if quantization is not None and quantization.scale is not None:
         tensor.quantization = _quantization(quantization)
@@ -154,24 +154,24 @@ def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor
     """The nodes of a subgraph, not yet resolved."""
     nodes = []
     ops: dict[int, tuple[BuiltinOperator, str, int]] = {}
+    given: Sequence[Tensor | None] = [*tensors, None]  # -1 stands for an input that is left out
+    tensor_at = given.__getitem__
     for index, table in enumerate(subgraph.operators or []):
         code = table.opcode_index
         if code not in ops:
             ops[code] = model.op_of(table)
         op, name, version = ops[code]
-        inputs = [] if table.inputs is None else table.inputs.tolist()
-        outputs = [] if table.outputs is None else table.outputs.tolist()
-        between = [] if table.intermediates is None else table.intermediates.tolist()
+        options = table.builtin_options
         nodes.append(
             Node(
                 index,
                 op,
                 name,
                 version,
-                [None if i < 0 else tensors[i] for i in inputs],
-                [tensors[i] for i in outputs],
-                intermediates=[tensors[i] for i in between],
-                options=table.builtin_options if table.builtin_options is not None else table.builtin_options_2,
+                () if table.inputs is None else map(tensor_at, table.inputs.tolist()),
+                () if table.outputs is None else map(tensor_at, table.outputs.tolist()),
+                intermediates=() if table.intermediates is None else map(tensor_at, table.intermediates.tolist()),
+                options=options if options is not None else table.builtin_options_2,
                 custom_options=model.custom_options(table),
             )
         )
