@@ -99,7 +99,7 @@ def test_a_constant_of_every_type_reads_back(type: TensorType, values: Any) -> N
     raw = model.tensor_bytes(read)
     assert read.type is type
     assert raw is not None
-    found = _read_constant(raw, read, shape, index)
+    found = _read_constant(raw, type, shape, False, index, "c")
     expected = [[v.encode() for v in values[0]]] if type is TensorType.STRING else values
     assert found.tolist() == expected
 

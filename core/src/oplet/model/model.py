@@ -14,6 +14,7 @@ from oplet.model.mapping import MappedFile, map_file
 from oplet.schema import tables
 from oplet.schema.decode import decode
 from oplet.schema.enums import BuiltinOperator
+from oplet.schema.rows import Rows
 
 __all__ = ["SCHEMA_VERSION", "Model"]
 
@@ -41,7 +42,8 @@ class Model:
     """A decoded model with its constants.
 
     Attributes:
-        root: the model's tables (`oplet.schema.tables.Model`).
+        outline: the model's tables, where subgraphs may have `oplet.schema.rows.Rows` of tensors and operators in place of
+            lists; who only looks at a few fields of theirs saves the time to make `root`.
         name: what messages call it: the file's path, or "<bytes>".
         path: the file, None when the model came as bytes.
         data: the file's bytes, empty when the model was made of tables.
@@ -57,7 +59,7 @@ class Model:
     def __init__(
         self, root: tables.Model, data: memoryview | None = None, path: str | None = None, unknown: Sequence[str] = ()
     ) -> None:
-        self.root = root
+        self.outline = root
         self.path = path
         self.name = path if path is not None else "<bytes>"
         self.data = memoryview(b"") if data is None else data
@@ -91,6 +93,21 @@ class Model:
         view = memoryview(data).cast("B")
         unknown: list[str] = []
         return cls(_decode(view, "the model's bytes", unknown), view, unknown=unknown)
+
+    @property
+    def root(self) -> tables.Model:
+        """The model's tables."""
+        root = self.outline
+        for subgraph in root.subgraphs or []:
+            if isinstance(subgraph.tensors, Rows):
+                subgraph.tensors = subgraph.tensors.tables()
+            if isinstance(subgraph.operators, Rows):
+                subgraph.operators = subgraph.operators.tables()
+        return root
+
+    @root.setter
+    def root(self, root: tables.Model) -> None:
+        self.outline = root
 
     def check_files(self) -> None:
         """See that the files that are mapped were not cut short; see `MappedFile.check`.
@@ -143,7 +160,7 @@ class Model:
         Raises:
             ModelError: there is no such buffer, or it lies outside the file.
         """
-        buffers = self.root.buffers or []
+        buffers = self.outline.buffers or []
         if not 0 <= index < len(buffers):
             raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
         buffer = buffers[index]
@@ -164,12 +181,12 @@ class Model:
         Raises:
             ModelError: the buffer or group does not exist, or its file does not hold it.
         """
-        declared = self.root.external_buffers or []
+        declared = self.outline.external_buffers or []
         if self._external_count != len(declared):
             self._external_count = len(declared)
             self._external_by_id = {b.id: b for b in reversed(declared)}  # of two with one number the first counts
         found = self._external_by_id.get(id)
-        groups = self.root.external_buffer_groups or []
+        groups = self.outline.external_buffer_groups or []
         if found is None or found.group >= len(groups):
             raise ModelError(f"{self.name} refers to the external buffer {id}, which it does not declare.")
         mapped = self._external.get(found.group)
@@ -194,9 +211,13 @@ class Model:
 
     def tensor_bytes(self, tensor: tables.Tensor) -> Bytes | None:
         """The constant data of a tensor, as a view; None if it has none."""
-        if tensor.external_buffer:
-            return self.external_buffer(tensor.external_buffer)
-        return self.buffer(tensor.buffer) if tensor.buffer else None
+        return self.constant(tensor.buffer, tensor.external_buffer)
+
+    def constant(self, buffer: int, external_buffer: int) -> Bytes | None:
+        """The constant data of a tensor of these numbers, as a view; None if it has none."""
+        if external_buffer:
+            return self.external_buffer(external_buffer)
+        return self.buffer(buffer) if buffer else None
 
     def custom_options(self, operator: tables.Operator) -> bytes:
         """The custom options of a node, wherever they lie; empty if it has none.
@@ -216,13 +237,17 @@ class Model:
 
     def op_of(self, operator: tables.Operator) -> tuple[BuiltinOperator, str, int]:
         """A node's built-in operator (CUSTOM for custom ops), its name and its version."""
-        code = (self.root.operator_codes or [])[operator.opcode_index]
+        return self.op_at(operator.opcode_index)
+
+    def op_at(self, opcode_index: int) -> tuple[BuiltinOperator, str, int]:
+        """The same for nodes that refer to this operator code."""
+        code = (self.outline.operator_codes or [])[opcode_index]
         op = BuiltinOperator(tables.operator_code(code))
         return op, (code.custom_code or "") if op is BuiltinOperator.CUSTOM else op.name, code.version
 
     def metadata(self, name: str) -> Bytes | None:
         """The bytes of a metadata entry, None if the model has none of that name."""
-        for entry in self.root.metadata or []:
+        for entry in self.outline.metadata or []:
             if entry.name == name:
                 return self.buffer(entry.buffer)
         return None
@@ -250,7 +275,7 @@ def _decode(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
         raise ModelError(
             f"The model is not a valid Flatbuffer buffer: Model provided has model identifier '{found}', should be 'TFL3' in {where}.{looks}"
         )
-    root = decode(tables.Model, view, where, unknown)
+    root = decode(tables.Model, view, where, unknown, (tables.Tensor, tables.Operator))
     if root.version != SCHEMA_VERSION:
         raise ModelError(
             f"Model provided is schema version {root.version} not equal to supported version {SCHEMA_VERSION}. "

@@ -13,6 +13,7 @@ from oplet.model.verify_tensor import TensorRules
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
+from oplet.schema.rows import as_rows
 
 __all__ = ["verify"]
 
@@ -27,7 +28,7 @@ def verify(model: Model) -> None:
     Raises:
         ModelError: a rule is broken; the message names the subgraph, node or tensor and the value.
     """
-    root = model.root
+    root = model.outline
     if not root.subgraphs:
         raise ModelError(f"No subgraph in the model. {model.name} has no 'subgraphs'; convert it again.")
     if not root.buffers:
@@ -48,11 +49,11 @@ def verify(model: Model) -> None:
 
 
 def _verify_buffers(model: Model) -> None:
-    buffers = model.root.buffers or []
+    buffers = model.outline.buffers or []
     for index, buffer in enumerate(buffers):
         if buffer.offset > 1 and buffer.data is None:
             model.buffer(index)
-    for entry in model.root.metadata or []:
+    for entry in model.outline.metadata or []:
         if entry.buffer >= len(buffers):
             raise ModelError(
                 f"Metadata '{shown(entry.name)}' refers to buffer {entry.buffer}; the model has {len(buffers)} buffers."
@@ -93,7 +94,7 @@ def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -
     if subgraph.tensors is None:
         raise ModelError(f"Did not get tensors in {where}. The subgraph has no 'tensors'.")
     count = len(subgraph.tensors)
-    constants = rules.verify(subgraph.tensors, where)
+    constants = rules.verify(as_rows(subgraph.tensors), where)
     for role, indices in (("input", subgraph.inputs), ("output", subgraph.outputs)):
         for position, index in enumerate(() if indices is None else indices.tolist()):
             if not 0 <= index < count:
@@ -108,6 +109,8 @@ def _verify_large_options(model: Model, subgraph: tables.SubGraph, where: str, l
 
     They are copied for each node, so that nodes which all point at the whole file would take memory without bound.
     """
+    if not as_rows(subgraph.operators).has("large_custom_options_offset"):
+        return left
     for number, operator in enumerate(subgraph.operators or []):
         if operator.large_custom_options_offset > 1 and operator.custom_options is None:
             offset, size = operator.large_custom_options_offset, operator.large_custom_options_size

@@ -9,6 +9,7 @@ from oplet.errors import ModelError
 from oplet.schema import tables
 from oplet.schema.naming import shown
 from oplet.schema.options import CallOnceOptions, IfOptions, WhileOptions
+from oplet.schema.rows import as_rows
 from oplet.schema.stablehlo_options import StablehloCaseOptions
 from oplet.schema.table import Table
 
@@ -29,8 +30,10 @@ def verify_calls(root: tables.Model) -> None:
     calls: list[list[int]] = []
     for caller, subgraph in enumerate(subgraphs):
         called: dict[int, None] = {}
-        for number, operator in enumerate(subgraph.operators or []):
-            for table in (operator.builtin_options, operator.builtin_options_2):
+        operators = as_rows(subgraph.operators)
+        options = enumerate(zip(operators.column("builtin_options"), operators.column("builtin_options_2")))
+        for number, of_node in options:
+            for table in of_node:
                 if table is None or not _names_subgraphs(type(table)):
                     continue
                 for role, index in called_subgraphs(table):

@@ -10,6 +10,7 @@ from oplet.model.model import Model
 from oplet.model.verify_options import unknown_member
 from oplet.schema import tables
 from oplet.schema.naming import shown
+from oplet.schema.rows import as_rows
 
 __all__ = ["verify_graph"]
 
@@ -36,12 +37,16 @@ class _Graph:
     def __init__(self, model: Model, subgraph: tables.SubGraph, where: str) -> None:
         self.model = model
         self.where = where
-        self.codes = len(model.root.operator_codes or [])
+        self.codes = len(model.outline.operator_codes or [])
         self.tensors = subgraph.tensors or []
-        self.operators = subgraph.operators or []
+        self.rows = as_rows(subgraph.operators)
         self.inputs = set(_indices(subgraph.inputs))
         self.outputs = _indices(subgraph.outputs)
         self.writers: dict[int, int] = {}  # by tensor the node that writes it
+
+    @cached_property
+    def operators(self) -> list[tables.Operator]:
+        return self.rows.tables()
 
     @cached_property
     def written(self) -> set[int]:
@@ -50,20 +55,27 @@ class _Graph:
 
     def is_plain(self, constants: Iterable[int]) -> bool:
         """Whether all nodes keep all rules for reasons that are quickly seen, as those of most models do."""
+        rows = self.rows
+        if max(rows.column("opcode_index"), default=-1) >= self.codes or rows.has("intermediates"):
+            return False
+        for options in (
+            *rows.column("builtin_options"),
+            *(rows.column("builtin_options_2") if rows.has("builtin_options_2") else ()),
+        ):
+            if options is not None and unknown_member(options) is not None:
+                return False
         readable = {-1, *self.inputs, *constants}
-        count, codes = len(readable), self.codes
-        for operator in self.operators:
-            if operator.opcode_index >= codes or operator.intermediates is not None or unknown_member(operator) is not None:
+        count = len(readable)
+        for inputs, outputs in zip(rows.column("inputs"), rows.column("outputs")):
+            if inputs and not readable.issuperset(inputs):
                 return False
-            if not readable.issuperset(_indices(operator.inputs)):
-                return False
-            outputs = _indices(operator.outputs)
-            readable.update(outputs)
-            count += len(outputs)
+            if outputs:
+                readable.update(outputs)
+                count += len(outputs)
         # Nothing was written that could be read before, nor twice, if all that was written was new.
         return (
             len(readable) == count
-            and -1 <= min(readable)
+            and min(readable) >= -1
             and max(readable) < len(self.tensors)
             and readable.issuperset(self.outputs)
         )
@@ -75,8 +87,9 @@ class _Graph:
                     f"Missing registration for opcode_index {operator.opcode_index}. Node {number} of {self.where} refers to it; "
                     f"the model has {self.codes} operator codes."
                 )
-            if (wrong := unknown_member(operator)) is not None:
-                raise ModelError(f"{self.node(number)} {wrong}")
+            for options in (operator.builtin_options, operator.builtin_options_2):
+                if options is not None and (wrong := unknown_member(options)) is not None:
+                    raise ModelError(f"{self.node(number)} {wrong}")
             inputs = _indices(operator.inputs)
             self.verify_inputs(number, inputs)
             self.verify_outputs(number, inputs if operator.builtin_options is not None else [], _indices(operator.outputs))

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
 from typing import Any
 
-from oplet.schema import tables
 from oplet.schema.table import Table
 
 __all__ = ["unknown_member"]
 
-#: By class the fields that hold members of an enumeration.
-_ENUMS: dict[type[Table], tuple[tuple[str, type[IntEnum]], ...]] = {}
 
-
-def unknown_member(operator: tables.Operator) -> str | None:
+def unknown_member(options: Table) -> str | None:
     """What is wrong with the enumerations of a node's options, None if nothing is."""
-    for options in (operator.builtin_options, operator.builtin_options_2):
-        if options is None:
-            continue
-        cls: Any = type(options)
-        for name, known in _ENUMS.get(cls) or _enums(cls):
-            value = getattr(options, name)
-            if type(value) is int:  # members decode to members
-                return (
-                    f"has {cls.__name__} with {name} {value}, which is not one of {known.__name__}; this schema knows "
-                    f"{', '.join(f'{int(member)} ({member.name})' for member in known)}."
-                )
+    cls: Any = type(options)
+    for name, known in _enums(cls):
+        value = getattr(options, name)
+        if type(value) is int:  # members decode to members
+            return (
+                f"has {cls.__name__} with {name} {value}, which is not one of {known.__name__}; this schema knows "
+                f"{', '.join(f'{int(member)} ({member.name})' for member in known)}."
+            )
     return None
 
 
+@cache
 def _enums(cls: type[Table]) -> tuple[tuple[str, type[IntEnum]], ...]:
-    enums = tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)
-    _ENUMS[cls] = enums
-    return enums
+    """The fields that hold members of an enumeration."""
+    return tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,17 @@ from oplet.model.verify_sparsity import verify_sparsity
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
+from oplet.schema.rows import Columns, Rows, Vectors
 
 __all__ = ["MAX_RANK", "TensorRules", "verify_strings"]
+
+Array = NDArray[Any]
 
 #: Dimensions that a numpy array can have.
 MAX_RANK: int = getattr(np, "MAXDIMS", 64)
 
+#: So many scales are looked at together; a damaged file may have the same ones again and again.
+_MOST_SCALES = 1 << 22
 #: Bits of a tensor about whose size there is no question.
 _CERTAIN = 1 << 60
 _FLOATS = (TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT32, TensorType.FLOAT64)
@@ -39,11 +46,11 @@ class TensorRules:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._buffers = model.root.buffers or []
+        self._buffers = model.outline.buffers or []
         self._count = len(self._buffers)
         self._strings: set[int] = set()  # addresses of the buffers of strings that were looked at
 
-    def verify(self, tensors: Sequence[tables.Tensor], where: str) -> list[int]:
+    def verify(self, tensors: Rows[tables.Tensor], where: str) -> list[int]:
         """Check the tensors of a subgraph.
 
         Args:
@@ -56,25 +63,52 @@ class TensorRules:
             ModelError: a rule is broken.
         """
         constants: list[int] = []
-        others: list[int] = []
-        quantized: list[tables.Tensor] = []
-        buffers = self._buffers
-        for index, tensor in enumerate(tensors):
-            if not self.is_plain(tensor):
-                others.append(index)
-                continue
-            if tensor.quantization is not None and tensor.quantization.scale is not None:
-                quantized.append(tensor)
-            data = buffers[tensor.buffer].data
-            if data is not None and len(data):
-                constants.append(index)
-        if quantized and not _are_in_range(quantized):
-            others = list(range(len(tensors)))  # in order: the first one that breaks a rule is the one to name
-        for index in others:
-            self._verify(tensors[index], index, tensors, where)
-            if self._model.tensor_bytes(tensors[index]) is not None:
+        others = [number for number, _ in tensors.loose]
+        for group in tensors.groups:
+            size = self._sizes.take(group.numbers_of("buffer"), mode="clip")
+            plain = self._are_plain(group, size)
+            constants += group.numbers[plain & (size > 0)].tolist()
+            others += group.numbers[~plain].tolist()
+        for index in sorted(others):  # the first one that breaks a rule is the one to name
+            tensor = tensors.picked(index)
+            self._verify(tensor, index, tensors, where)
+            if self._model.tensor_bytes(tensor) is not None:
                 constants.append(index)
         return constants
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """The bytes of each buffer inside the FlatBuffer, -1 for those outside."""
+        inside = (len(b.data) if b.data is not None else 0 if b.offset <= 1 else -1 for b in self._buffers)
+        return np.fromiter(inside, np.int64, self._count)
+
+    def _are_plain(self, group: Columns[tables.Tensor], size: Array) -> Array:
+        """Which tensors keep all rules for reasons that are quickly seen, as most do.
+
+        Args:
+            size: of each one's buffer.
+        """
+        shapes = group.values.get("shape")
+        if shapes is None or "sparsity" in group.values:
+            return np.zeros(len(group), np.bool_)
+        ranks = shapes.lengths
+        plain = (ranks <= MAX_RANK) & (size >= 0) & (group.numbers_of("buffer") < self._count)
+        for name in ("external_buffer", "is_variable"):
+            if name in group.values:
+                plain &= group.numbers_of(name) == 0
+        types = list(islice(group.column("type"), len(group)))
+        bits = np.array([ELEMENT_BITS.get(type, 0) for type in types])
+        dims = shapes.joined() if plain.all() else np.zeros(1)
+        if not bits.all() or np.minimum.reduce(dims, initial=1) <= 0:
+            return np.zeros(len(group), np.bool_)
+        ends = np.add.accumulate(ranks)
+        products = np.multiply.reduceat(np.append(dims, 1.0), ends - ranks)
+        needed = np.where(ranks > 0, products, 1.0) * bits
+        plain &= (needed <= _CERTAIN) & ((size == 0) | (size * 8 >= needed))
+        quantizations = group.values.get("quantization")
+        if quantizations is not None:
+            plain &= _are_plainly_quantized(quantizations, shapes, types)
+        return plain
 
     def _verify(self, tensor: tables.Tensor, index: int, tensors: Sequence[tables.Tensor], where: str) -> None:
         what = f"Tensor {index} ('{shown(tensor.name)}') of {where}"
@@ -107,59 +141,34 @@ class TensorRules:
             _verify_quantization(tensor.quantization, shape, tensor.type, what)
             _verify_details(tensor.quantization.details, shape, tensors, what)
 
-    def is_plain(self, tensor: tables.Tensor) -> bool:
-        """Whether a tensor keeps all rules for reasons that are quickly seen, as most do, but for the range of what quantizes it."""
-        if (
-            type(tensor.type) is not TensorType
-            or tensor.shape is None
-            or tensor.buffer >= self._count
-            or tensor.external_buffer
-            or tensor.is_variable
-            or tensor.sparsity is not None
-        ):
-            return False
-        shape = tensor.shape.tolist()
-        bits = ELEMENT_BITS.get(tensor.type)
-        if bits is None or len(shape) > MAX_RANK or (shape and min(shape) <= 0):
-            return False
-        bits *= math.prod(shape)
-        if bits > _CERTAIN or (tensor.quantization is not None and not _is_plain_quantization(tensor.quantization, shape)):
-            return False
-        buffer = self._buffers[tensor.buffer]
-        if buffer.data is None:
-            return buffer.offset <= 1
-        size = len(buffer.data)
-        return not size or size * 8 >= bits
 
-
-def _is_plain_quantization(quantization: tables.QuantizationParameters, shape: list[int]) -> bool:
-    scale, zero_point, dimension = quantization.scale, quantization.zero_point, quantization.quantized_dimension
-    if quantization.details is not None:
-        return False
-    if scale is None:
-        return True
-    count = len(scale)
-    return (
-        zero_point is not None
-        and len(zero_point) == count
-        and (count == 1 or (0 <= dimension < len(shape) and count == shape[dimension]))
-    )
-
-
-def _are_in_range(tensors: Sequence[tables.Tensor]) -> bool:
-    """Whether the scales and zero points of some tensors, which have both, are such as can be."""
-    zero_points: dict[TensorType, list[Any]] = {}
-    for tensor in tensors:
-        zero_points.setdefault(tensor.type, []).append(tensor.quantization.zero_point)  # type: ignore[union-attr]
-    scales = np.concatenate([tensor.quantization.scale for tensor in tensors])  # type: ignore[union-attr,misc]
-    if not 0 <= scales.min() <= scales.max() < math.inf:  # nor is it so of NaNs
-        return False
-    for type, arrays in zero_points.items():
-        values = np.concatenate(arrays)
-        lowest, highest = _ZERO_POINTS.get(type, _ANY_ZERO_POINT)
-        if not lowest <= values.min() <= values.max() <= highest:
-            return False
-    return True
+def _are_plainly_quantized(
+    quantizations: Rows[tables.QuantizationParameters], shapes: Vectors, types: Sequence[TensorType]
+) -> Array:
+    """Which quantizations keep all rules for reasons that are quickly seen."""
+    plain = np.ones(len(quantizations), np.bool_)
+    plain[[number for number, _ in quantizations.loose]] = False
+    for group in quantizations.groups:
+        scales, zero_points = group.values.get("scale"), group.values.get("zero_point")
+        if scales is None and "details" not in group.values:
+            continue
+        if scales is None or zero_points is None or "details" in group.values:
+            plain[group.numbers] = False
+            continue
+        counts, numbers, along = scales.lengths, group.numbers, group.numbers_of("quantized_dimension")
+        start, rank = shapes.starts[numbers], shapes.lengths[numbers]
+        inside = (along >= 0) & (along < rank)
+        axis = shapes.array.take(np.where(inside, start + along, 0))
+        fits = (counts == zero_points.lengths) & ((counts == 1) | (inside & (counts == axis) & (counts > 0)))
+        if not fits.all() or int(counts.sum()) > _MOST_SCALES:
+            plain[numbers] = False
+            continue
+        values, zeros = scales.joined(), zero_points.joined()
+        ranges = np.array([_ZERO_POINTS.get(types[number], _ANY_ZERO_POINT) for number in numbers.tolist()])
+        low, high = np.repeat(ranges[:, 0], counts), np.repeat(ranges[:, 1], counts)
+        if not ((values >= 0) & (values < np.inf) & (low <= zeros) & (zeros <= high)).all():
+            plain[numbers] = False
+    return plain
 
 
 def _shape(tensor: tables.Tensor, what: str) -> list[int]:

@@ -90,7 +90,7 @@ class Descriptions:
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         full = {}
-        for signature in sorted(self._model.root.signature_defs or [], key=lambda s: s.signature_key or ""):
+        for signature in sorted(self._model.outline.signature_defs or [], key=lambda s: s.signature_key or ""):
             full[signature.signature_key or ""] = {
                 "inputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.inputs or [])),
                 "outputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.outputs or [])),
@@ -98,7 +98,7 @@ class Descriptions:
         return full
 
     def _subgraph_of(self, signature_key: str) -> int:
-        return next(s.subgraph_index for s in self._model.root.signature_defs or [] if s.signature_key == signature_key)
+        return next(s.subgraph_index for s in self._model.outline.signature_defs or [] if s.signature_key == signature_key)
 
     # Look-ups ------------------------------------------------------------------------------------------------
 

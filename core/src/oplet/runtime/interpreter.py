@@ -177,7 +177,7 @@ class Interpreter(Descriptions):
             self.modify_graph_with_delegate(delegate)
 
     def _load_subgraphs(self) -> None:
-        session, root = self._session, self._model.root
+        session, root = self._session, self._model.outline
         for index, table in enumerate(root.subgraphs or []):
             self._subgraphs.append(Subgraph(session, index, table))
         session.subgraphs = self._subgraphs

@@ -61,7 +61,7 @@ class Limits:
         Raises:
             LimitError: it has more than `max_nodes`.
         """
-        count = sum(len(subgraph.operators or ()) for subgraph in model.root.subgraphs or ())
+        count = sum(len(subgraph.operators or ()) for subgraph in model.outline.subgraphs or ())
         if self.max_nodes is not None and count > self.max_nodes:
             raise LimitError(f"{model.name} has {count} nodes; Limits(max_nodes={self.max_nodes}) allows no more.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from oplet.model.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.schema import tables
-from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.enums import TensorType
+from oplet.schema.rows import Columns, Rows, as_rows
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -29,11 +30,14 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
     """The run-time tensors of a subgraph; constants are read when they are first used."""
-    rows = subgraph.tensors or []
-    tensors = [_load_tensor(model, index, table) for index, table in enumerate(rows)]
-    for tensor, table in zip(tensors, rows):
-        if table.quantization is not None and isinstance(table.quantization.details, tables.BlockwiseQuantization):
-            tensor.quantization = _blockwise(tensors, table.quantization.details, tensor)
+    rows = as_rows(subgraph.tensors)
+    tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
+    for index, table in rows.loose:
+        tensors[index] = _load_tensor(model, index, table)
+    for group in rows.groups:
+        _load_group(model, group, tensors)
+    for index, details in _blockwise_details(rows):
+        tensors[index].quantization = _blockwise(tensors, details, tensors[index])
     empty = [tensor for tensor in tensors if 0 in tensor.shape and tensor.allocation is Allocation.ARENA]
     made = _made(subgraph) if empty else set()
     for tensor in empty:
@@ -46,27 +50,55 @@ def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
 
 def _made(subgraph: tables.SubGraph) -> set[int]:
     """The tensors that a node or the caller writes."""
-    vectors = [subgraph.inputs, *(operator.outputs for operator in subgraph.operators or [])]
-    return {index for vector in vectors if vector is not None for index in vector.tolist()}
+    made = {index for vector in as_rows(subgraph.operators).column("outputs") for index in vector or ()}
+    return made.union(() if subgraph.inputs is None else subgraph.inputs.tolist())
 
 
 def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
-    signature, quantization = table.shape_signature, table.quantization
-    raw = model.tensor_bytes(table) if table.buffer or table.external_buffer else None
+    signature = table.shape_signature
     tensor = Tensor(index, table.name or "", table.type, shape)
     if signature is not None and len(signature):
         tensor.shape_signature = tuple(signature.tolist())
-    if quantization is not None and quantization.scale is not None:
-        tensor.quantization = _quantization(quantization)
+    if table.quantization is not None:
+        tensor.quantization = _quantization(table.quantization)
     tensor.sparsity = table.sparsity
     if table.is_variable:
         tensor.is_variable = True
         tensor.allocation = Allocation.PERSISTENT
+    if table.buffer or table.external_buffer:
+        _load_constant(model, tensor, table.buffer, table.external_buffer)
+    return tensor
+
+
+def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor]) -> None:
+    """The same for tensors whose tables have the same fields."""
+    numbers, column, values = group.numbers.tolist(), group.column, group.values
+    for index, name, type, shape in zip(numbers, column("name"), column("type"), column("shape")):
+        tensors[index] = Tensor(index, name or "", type, tuple(shape or ()))
+    for index, signature in zip(numbers, values["shape_signature"].lists() if "shape_signature" in values else ()):
+        if signature:
+            tensors[index].shape_signature = tuple(signature)
+    for index, sparsity in zip(numbers, values.get("sparsity", ())):
+        tensors[index].sparsity = sparsity
+    for index, is_variable in zip(numbers, values.get("is_variable", ())):
+        if is_variable:
+            tensors[index].is_variable = True
+            tensors[index].allocation = Allocation.PERSISTENT
+    if "buffer" in values or "external_buffer" in values:
+        for index, buffer, external in zip(numbers, column("buffer"), column("external_buffer")):
+            if buffer or external:
+                _load_constant(model, tensors[index], buffer, external)
+    for row, quantization in as_rows(values.get("quantization")).having("scale"):
+        tensors[numbers[row]].quantization = _quantization(quantization)
+
+
+def _load_constant(model: Model, tensor: Tensor, buffer: int, external_buffer: int) -> None:
+    raw = model.constant(buffer, external_buffer)
     if raw is not None:
         tensor.allocation = Allocation.CONSTANT
-        tensor.provide_when_read(partial(_read_constant, raw, table, shape, index))
-    return tensor
+        sparse = tensor.sparsity is not None
+        tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name))
 
 
 def _quantization(table: tables.QuantizationParameters) -> Quantization | None:
@@ -74,6 +106,16 @@ def _quantization(table: tables.QuantizationParameters) -> Quantization | None:
         return None
     zero_points = table.zero_point if table.zero_point is not None else np.zeros(table.scale.size, np.int64)
     return Quantization(table.scale, zero_points, table.quantized_dimension)
+
+
+def _blockwise_details(rows: Rows[tables.Tensor]) -> Iterator[tuple[int, tables.BlockwiseQuantization]]:
+    for index, table in rows.loose:
+        if table.quantization is not None and isinstance(table.quantization.details, tables.BlockwiseQuantization):
+            yield index, table.quantization.details
+    for group in rows.groups:
+        for row, quantization in as_rows(group.values.get("quantization")).having("details"):
+            if isinstance(quantization.details, tables.BlockwiseQuantization):
+                yield int(group.numbers[row]), quantization.details
 
 
 def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization, tensor: Tensor) -> Quantization:
@@ -89,14 +131,15 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
     return Quantization(scales, zero_points, block_size=details.block_size)
 
 
-def _read_constant(raw: NDArray[np.uint8], table: tables.Tensor, shape: tuple[int, ...], index: int) -> Array:
+def _read_constant(
+    raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str
+) -> Array:
     """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values."""
-    type, sparse = table.type, table.sparsity is not None
     if type in _PLAIN and not sparse:
         array: Array = np.ndarray(shape, numpy_dtype(type), raw)
         array.flags.writeable = False
         return array
-    what = f"tensor {index} ('{table.name or ''}')"
+    what = f"tensor {index} ('{name}')"
     if type is TensorType.STRING:
         array = read_strings(raw, what)
         if array.size != int(np.prod(shape)):
@@ -152,27 +195,22 @@ def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
 
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:
     """The nodes of a subgraph, not yet resolved."""
-    nodes = []
-    ops: dict[int, tuple[BuiltinOperator, str, int]] = {}
+    rows = as_rows(subgraph.operators)
+    codes = rows.column("opcode_index")
+    ops = {code: model.op_at(code) for code in set(codes)}
     given: Sequence[Tensor | None] = [*tensors, None]  # -1 stands for an input that is left out
     tensor_at = given.__getitem__
-    for index, table in enumerate(subgraph.operators or []):
-        code = table.opcode_index
-        if code not in ops:
-            ops[code] = model.op_of(table)
+    inputs, outputs, options = rows.column("inputs"), rows.column("outputs"), rows.column("builtin_options")
+    if rows.has("builtin_options_2"):
+        options = [first if first is not None else second for first, second in zip(options, rows.column("builtin_options_2"))]
+    nodes = []
+    for index, code in enumerate(codes):
         op, name, version = ops[code]
-        options = table.builtin_options
-        nodes.append(
-            Node(
-                index,
-                op,
-                name,
-                version,
-                () if table.inputs is None else map(tensor_at, table.inputs.tolist()),
-                () if table.outputs is None else map(tensor_at, table.outputs.tolist()),
-                intermediates=() if table.intermediates is None else map(tensor_at, table.intermediates.tolist()),
-                options=options if options is not None else table.builtin_options_2,
-                custom_options=model.custom_options(table),
-            )
-        )
+        read, written = map(tensor_at, inputs[index] or ()), map(tensor_at, outputs[index] or ())
+        nodes.append(Node(index, op, name, version, read, written, options=options[index]))
+    if rows.has("intermediates"):
+        for node, between in zip(nodes, rows.column("intermediates")):
+            node.intermediates = [tensors[i] for i in between or ()]
+    for index, table in rows.having("custom_options", "large_custom_options_offset"):
+        nodes[index].custom_options = model.custom_options(table)
     return nodes

@@ -11,15 +11,14 @@ that share one are read together, a field at a time. Whatever is unusual there, 
 from __future__ import annotations
 
 import struct
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import IntEnum
-from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from oplet.errors import ModelError
+from oplet.schema.rows import Columns, Rows, Vectors
 from oplet.schema.table import Field, Table
 
 __all__ = ["decode", "extent"]
@@ -46,7 +45,13 @@ _FEW_KEYS = 16
 _MANY, _SLIM = 6, 128
 
 
-def decode(cls: type[T], buffer: memoryview, where: str = "the model", unknown: list[str] | None = None) -> T:
+def decode(
+    cls: type[T],
+    buffer: memoryview,
+    where: str = "the model",
+    unknown: list[str] | None = None,
+    kept: Collection[type[Table]] = (),
+) -> T:
     """Decode the root table of a FlatBuffer.
 
     Args:
@@ -54,11 +59,12 @@ def decode(cls: type[T], buffer: memoryview, where: str = "the model", unknown: 
         buffer: the whole file; vectors of numbers become read-only views of it.
         where: what errors call the file.
         unknown: takes descriptions (the first few) of what a later schema put into the file and the tables cannot hold.
+        kept: classes of which vectors of tables are decoded to `Rows`, in place of lists.
 
     Raises:
         ModelError: an offset, vector, string or union does not lie inside the file.
     """
-    return _Together(buffer, where, [] if unknown is None else unknown).root(cls)
+    return _Together(buffer, where, [] if unknown is None else unknown, kept).root(cls)
 
 
 def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
@@ -279,7 +285,7 @@ class _Decoder:
             return self.fail(f"{cls.__name__}.{name} of {length} values does not fit into the file", target)
         return self.fail(f"{cls.__name__}.{name} shares its bytes with too many others", target)
 
-    def tables(self, cls: type[Table], field: Field, start: int, length: int) -> list[Table]:
+    def tables(self, cls: type[Table], field: Field, start: int, length: int) -> Sequence[Table]:
         end = start + 4 * length
         if end > self.size:
             raise self.fail(f"{cls.__name__}.{field.name} of {length} tables does not fit into the file", start - 4)
@@ -293,7 +299,7 @@ class _Decoder:
             raise self.fail(what, start + 4 * number)
         return self.alike(field.table or Table, targets)
 
-    def alike(self, cls: type[Table], positions: Numbers) -> list[Table]:
+    def alike(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
         """Tables of one class; at each position there are four bytes."""
         table = self.table
         return [table(cls, position) for position in positions.tolist()]
@@ -310,38 +316,41 @@ class _Decoder:
 class _Together(_Decoder):
     """Reads tables that share a vtable together if they are many."""
 
-    def alike(self, cls: type[Table], positions: Numbers) -> list[Table]:
-        places: list[int] = positions.tolist()
-        if len(places) < _MANY or _bits(positions) & 3:
-            return [self.table(cls, place) for place in places]
-        result: list[Table] = [None] * len(places)  # type: ignore[list-item]
-        vtables = positions - self.words["i"].take(positions >> 2)
-        for vtable, numbers in _by_value(vtables):
-            if len(numbers) == len(places):
-                return self.together(cls, vtable, positions)
-            if len(numbers) < _MANY:
-                for number in numbers.tolist():
-                    result[number] = self.table(cls, places[number])
-                continue
-            for number, made in zip(numbers.tolist(), self.together(cls, vtable, positions.take(numbers))):
-                result[number] = made
-        return result
+    def __init__(self, buffer: memoryview, where: str, unknown: list[str], kept: Collection[type[Table]] = ()) -> None:
+        super().__init__(buffer, where, unknown)
+        self.kept = kept
 
-    def together(self, cls: type[Table], vtable: int, positions: Numbers) -> list[Table]:
-        """Tables of one vtable, at multiples of four."""
+    def alike(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
+        rows = self.rows(cls, positions)
+        return rows if cls in self.kept else rows.tables()
+
+    def rows(self, cls: type[Table], positions: Numbers) -> Rows[Table]:
+        """Tables of one class; at each position there are four bytes."""
+        groups: list[Columns[Table]] = []
+        count = len(positions)
+        if count < _MANY or _bits(positions) & 3:
+            return Rows(count, groups, [(number, self.table(cls, place)) for number, place in enumerate(positions.tolist())])
+        loose: list[tuple[int, Table]] = []
+        for vtable, numbers in _by_value(positions - self.words["i"].take(positions >> 2)):
+            places = positions if len(numbers) == count else positions.take(numbers)
+            columns = self.together(cls, vtable, places) if len(numbers) >= _MANY else None
+            if columns is None:
+                loose.extend((number, self.table(cls, place)) for number, place in zip(numbers.tolist(), places.tolist()))
+            else:
+                groups.append(Columns(cls, numbers, columns))
+        return Rows(count, groups, loose)
+
+    def together(self, cls: type[Table], vtable: int, positions: Numbers) -> dict[str, Any] | None:
+        """The fields of tables of one vtable, at multiples of four; None if they must be read one by one."""
         layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, int(positions[0]))
         columns = self.columns(cls, layout, positions)
-        if columns is None:
-            return [self.table(cls, place) for place in positions.tolist()]
-        self.tables_left -= len(positions)
-        if self.tables_left < 0:
-            raise self.fail("more tables than its bytes can hold", int(positions[0]))
-        tables = list(map(cls.__new__, repeat(cls, len(positions))))
-        for name, column in columns.items():
-            deque(map(setattr, tables, repeat(name), column), 0)
-        return tables
+        if columns is not None:
+            self.tables_left -= len(positions)
+            if self.tables_left < 0:
+                raise self.fail("more tables than its bytes can hold", int(positions[0]))
+        return columns
 
-    def columns(self, cls: type[Table], layout: _Layout, positions: Numbers) -> dict[str, Sequence[Any]] | None:
+    def columns(self, cls: type[Table], layout: _Layout, positions: Numbers) -> dict[str, Any] | None:
         """The values of each field of tables that have one layout; None if they must be read one by one."""
         length = -(-layout.size // 4)
         words = self.words["u"]
@@ -351,14 +360,14 @@ class _Together(_Decoder):
             return None
         if layout.unions and not all(self.are_known(field, positions, *places) for field, *places in layout.unions):
             return None
-        result: dict[str, Sequence[Any]] = {}
+        result: dict[str, Any] = {}
         if not layout.groups:
             return result
         rows = words.take(np.add.outer(positions >> 2, np.arange(length)))
         result.update(zip(layout.groups[0][1], zip(*layout.whole[0].iter_unpack(rows.tobytes()))))
         for name, members in layout.enums:
             result[name] = [members.get(number, number) for number in result[name]]
-        column: Sequence[Any] | None
+        column: Vectors | Sequence[Any] | None
         for name, offset, dtype, _ in layout.vectors:
             column = self.vectors(positions + offset + rows[:, offset >> 2], dtype)
             if column is None:
@@ -380,7 +389,7 @@ class _Together(_Decoder):
         nbytes = self.words["u"].take(targets >> 2).astype(np.int64) * itemsize
         return nbytes if _highest(targets + nbytes) + 4 + end <= self.size else None
 
-    def vectors(self, targets: Numbers, dtype: np.dtype[Any]) -> list[Numbers] | None:
+    def vectors(self, targets: Numbers, dtype: np.dtype[Any]) -> Vectors | None:
         nbytes = self.spans(targets, dtype.itemsize, 0)
         if nbytes is None or (total := int(np.add.reduce(nbytes))) > self.bytes_left:
             return None
@@ -388,16 +397,12 @@ class _Together(_Decoder):
         starts = targets + 4
         stops = starts + nbytes
         if dtype.itemsize == 4:
-            words = self.words[dtype.kind]
-            return [words[start:stop] for start, stop in zip((starts >> 2).tolist(), (stops >> 2).tolist())]
-        array = self.array
-        if dtype == array.dtype:
-            return [array[start:stop] for start, stop in zip(starts.tolist(), stops.tolist())]
-        return [array[start:stop].view(dtype) for start, stop in zip(starts.tolist(), stops.tolist())]
+            return Vectors(self.words[dtype.kind], starts >> 2, stops >> 2, dtype)
+        return Vectors(self.array, starts, stops, dtype)
 
     def references(self, cls: type[Table], field: Field, targets: Numbers) -> Sequence[Any] | None:
         if field.kind == "table":
-            return self.alike(field.table or Table, targets) if _highest(targets) + 4 <= self.size else None
+            return self.rows(field.table or Table, targets) if _highest(targets) + 4 <= self.size else None
         if field.kind == "string":
             lengths = self.spans(targets, 1, 1)
             if lengths is None or self.array.take(targets + 4 + lengths).any():
@@ -418,7 +423,7 @@ class _Together(_Decoder):
             return [self.string(start, length) for start, length in zip(starts.tolist(), lengths.tolist())]
         return found
 
-    def lists(self, cls: type[Table], targets: Numbers) -> list[list[Table]] | None:
+    def lists(self, cls: type[Table], targets: Numbers) -> list[Sequence[Table]] | None:
         """Vectors of tables, whose tables are read together."""
         nbytes = self.spans(targets, 4, 0)
         if nbytes is None or int(np.add.reduce(nbytes)) > 4 * self.tables_left:

@@ -163,7 +163,7 @@ def _trial(content: Mapping[str, Any]) -> Trial:
 
 
 def _builtins(model: Model) -> list[tuple[BuiltinOperator, int]]:
-    return [(BuiltinOperator(operator_code(code)), code.version) for code in model.root.operator_codes or ()]
+    return [(BuiltinOperator(operator_code(code)), code.version) for code in model.outline.operator_codes or ()]
 
 
 def auto_bounds(text: str) -> Bounds:

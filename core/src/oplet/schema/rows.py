@@ -1,0 +1,203 @@
+"""Tables of one vector, kept field by field.
+
+A model has a table for each of its thousands of tensors and nodes. Whoever runs it looks at a few of their fields once, and then
+at none, which takes a fraction of the time that it takes to make those tables.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+import numpy as np
+
+from oplet.schema.table import Table
+
+__all__ = ["Columns", "Rows", "Vectors", "as_rows"]
+
+T = TypeVar("T", bound=Table)
+Numbers = np.ndarray[Any, Any]
+
+
+class Vectors(NamedTuple):
+    """Vectors of numbers, one a row.
+
+    Attributes:
+        array: what they are pieces of.
+        starts: where each begins.
+        stops: where each ends.
+        dtype: of their values; `array` holds bytes where it is not of this type.
+    """
+
+    array: Numbers
+    starts: Numbers
+    stops: Numbers
+    dtype: np.dtype[Any]
+
+    @property
+    def lengths(self) -> Numbers:
+        """The number of values in each."""
+        return (self.stops - self.starts) // (self.dtype.itemsize // self.array.itemsize)
+
+    def views(self) -> list[Numbers]:
+        """Each as a view of the file."""
+        array, places = self.array, zip(self.starts.tolist(), self.stops.tolist())
+        if array.dtype == self.dtype:
+            return [array[start:stop] for start, stop in places]
+        return [array[start:stop].view(self.dtype) for start, stop in places]
+
+    def view(self, row: int) -> Numbers:
+        """One of them as a view of the file."""
+        return self.array[self.starts[row] : self.stops[row]].view(self.dtype)
+
+    def joined(self) -> Numbers:
+        """The values of all, one vector behind another."""
+        lengths = self.stops - self.starts
+        shifts = self.stops - np.add.accumulate(lengths)
+        at = np.repeat(shifts, lengths)
+        at += np.arange(len(at))
+        return self.array.take(at).view(self.dtype)
+
+    def lists(self) -> list[list[Any]]:
+        """Each as a list of Python's numbers."""
+        values = self.joined().tolist()
+        ends = np.add.accumulate(self.lengths).tolist()
+        return [values[start:end] for start, end in zip([0, *ends], ends)]
+
+
+class Columns(Generic[T]):
+    """Tables with the same fields.
+
+    Attributes:
+        cls: their class.
+        numbers: the place of each in the vector that they are part of.
+        values: for each field that they have, its values: Vectors, Rows, or a sequence of whatever it holds.
+    """
+
+    __slots__ = ("cls", "numbers", "values")
+
+    def __init__(self, cls: type[T], numbers: Numbers, values: dict[str, Any]) -> None:
+        self.cls = cls
+        self.numbers = numbers
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def column(self, name: str) -> Iterable[Any]:
+        """A field's values, vectors as lists; what an absent field reads as, without end, if the tables do not have it."""
+        found = self.values.get(name)
+        if found is None:
+            return repeat(getattr(self.cls, name))
+        return found.lists() if isinstance(found, Vectors) else found
+
+    def numbers_of(self, name: str) -> Numbers:
+        """A field's numbers as an array."""
+        found = self.values.get(name)
+        if found is None:
+            return np.full(len(self.numbers), getattr(self.cls, name), np.int64)
+        return np.array(found, np.int64)
+
+    def tables(self) -> list[T]:
+        """All of them as tables."""
+        made = list(map(self.cls.__new__, repeat(self.cls, len(self.numbers))))
+        for name, column in self.values.items():
+            values = column.views() if isinstance(column, Vectors) else column
+            deque(map(setattr, made, repeat(name), values), 0)
+        return made
+
+    def table(self, row: int) -> T:
+        """One of them as a table."""
+        made = self.cls.__new__(self.cls)
+        for name, column in self.values.items():
+            setattr(made, name, column.view(row) if isinstance(column, Vectors) else column[row])
+        return made
+
+
+class Rows(Sequence[T]):
+    """The tables of one vector; they are made when they are asked for.
+
+    Attributes:
+        groups: those that were read together.
+        loose: the others, with their places.
+    """
+
+    __slots__ = ("_count", "_places", "_tables", "groups", "loose")
+
+    def __init__(self, count: int, groups: list[Columns[T]], loose: list[tuple[int, T]]) -> None:
+        self.groups = groups
+        self.loose = loose
+        self._count = count
+        self._tables: list[T] | None = None
+        self._places: dict[int, tuple[Columns[T], int]] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.tables())
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        return self.tables()[index]
+
+    def tables(self) -> list[T]:
+        """All of them, made once."""
+        if self._tables is None:
+            if not self.loose and len(self.groups) == 1:
+                self._tables = self.groups[0].tables()
+            else:
+                made: list[T] = [None] * self._count  # type: ignore[list-item]
+                for number, table in self.loose:
+                    made[number] = table
+                for group in self.groups:
+                    for number, table in zip(group.numbers.tolist(), group.tables()):
+                        made[number] = table
+                self._tables = made
+        return self._tables
+
+    def picked(self, number: int) -> T:
+        """One of them, without making the others."""
+        if self._tables is not None:
+            return self._tables[number]
+        if self._places is None:
+            self._places = {n: (group, row) for group in self.groups for row, n in enumerate(group.numbers.tolist())}
+        found = self._places.get(number)
+        return found[0].table(found[1]) if found is not None else next(table for n, table in self.loose if n == number)
+
+    def has(self, name: str) -> bool:
+        """Whether any of them has a field of its own."""
+        return any(name in group.values for group in self.groups) or any(name in table.__dict__ for _, table in self.loose)
+
+    def having(self, *names: str) -> Iterator[tuple[int, T]]:
+        """The tables that have one of some fields of their own, with their places."""
+        for number, table in self.loose:
+            if not table.__dict__.keys().isdisjoint(names):
+                yield number, table
+        for group in self.groups:
+            if not group.values.keys().isdisjoint(names):
+                yield from zip(group.numbers.tolist(), group.tables())
+
+    def column(self, name: str) -> list[Any]:
+        """A field's values in order, vectors as lists; an absent field as what it reads as."""
+        result: list[Any] = [None] * self._count
+        for number, table in self.loose:
+            value = getattr(table, name)
+            result[number] = value.tolist() if isinstance(value, np.ndarray) else value
+        for group in self.groups:
+            for number, value in zip(group.numbers.tolist(), group.column(name)):
+                result[number] = value
+        return result
+
+
+def as_rows(tables: Sequence[T] | None) -> Rows[T]:
+    """Tables as rows, whatever holds them."""
+    if isinstance(tables, Rows):
+        return tables
+    given = tables or []
+    return Rows(len(given), [], list(enumerate(given)))
