@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -65,8 +64,10 @@ class TensorRules:
         constants: list[int] = []
         others = [number for number, _ in tensors.loose]
         for group in tensors.groups:
-            size = self._sizes.take(group.numbers_of("buffer"), mode="clip")
+            buffers = group.numbers_of("buffer")
+            size = self._sizes.take(buffers, mode="clip")
             plain = self._are_plain(group, size)
+            plain &= buffers < self._count
             constants += group.numbers[plain & (size > 0)].tolist()
             others += group.numbers[~plain].tolist()
         for index in sorted(others):  # the first one that breaks a rule is the one to name
@@ -92,19 +93,25 @@ class TensorRules:
         if shapes is None or "sparsity" in group.values:
             return np.zeros(len(group), np.bool_)
         ranks = shapes.lengths
-        plain = (ranks <= MAX_RANK) & (size >= 0) & (group.numbers_of("buffer") < self._count)
+        if "type" not in group.values:
+            types: list[TensorType] = []
+            bits = ELEMENT_BITS[tables.Tensor.type]
+        else:
+            types = group.values["type"]
+            bits = np.array([ELEMENT_BITS.get(type, 0) for type in types])
+        plain = size >= 0
         for name in ("external_buffer", "is_variable"):
             if name in group.values:
                 plain &= group.numbers_of(name) == 0
-        types = list(islice(group.column("type"), len(group)))
-        bits = np.array([ELEMENT_BITS.get(type, 0) for type in types])
-        dims = shapes.joined() if plain.all() else np.zeros(1)
-        if not bits.all() or np.minimum.reduce(dims, initial=1) <= 0:
+        if ranks.max() > MAX_RANK or not np.all(bits):
             return np.zeros(len(group), np.bool_)
-        ends = np.add.accumulate(ranks)
-        products = np.multiply.reduceat(np.append(dims, 1.0), ends - ranks)
-        needed = np.where(ranks > 0, products, 1.0) * bits
-        plain &= (needed <= _CERTAIN) & ((size == 0) | (size * 8 >= needed))
+        dims = np.append(shapes.joined(), 1.0)
+        if dims.min() <= 0:
+            return np.zeros(len(group), np.bool_)
+        products = np.multiply.reduceat(dims, ranks.cumsum() - ranks)
+        products[ranks == 0] = 1
+        products *= bits
+        plain &= (products <= _CERTAIN) & ((size == 0) | (size * 8 >= products))
         quantizations = group.values.get("quantization")
         if quantizations is not None:
             plain &= _are_plainly_quantized(quantizations, shapes, types)
@@ -159,14 +166,18 @@ def _are_plainly_quantized(
         start, rank = shapes.starts[numbers], shapes.lengths[numbers]
         inside = (along >= 0) & (along < rank)
         axis = shapes.array.take(np.where(inside, start + along, 0))
-        fits = (counts == zero_points.lengths) & ((counts == 1) | (inside & (counts == axis) & (counts > 0)))
+        fits = (counts == zero_points.lengths) & (counts > 0) & ((counts == 1) | (inside & (counts == axis)))
         if not fits.all() or int(counts.sum()) > _MOST_SCALES:
             plain[numbers] = False
             continue
-        values, zeros = scales.joined(), zero_points.joined()
-        ranges = np.array([_ZERO_POINTS.get(types[number], _ANY_ZERO_POINT) for number in numbers.tolist()])
-        low, high = np.repeat(ranges[:, 0], counts), np.repeat(ranges[:, 1], counts)
-        if not ((values >= 0) & (values < np.inf) & (low <= zeros) & (zeros <= high)).all():
+        values, zeros, starts = scales.joined(), zero_points.joined(), counts.cumsum() - counts
+        ranges = [_ZERO_POINTS.get(type, _ANY_ZERO_POINT) for type in types] if types else [_ANY_ZERO_POINT] * len(plain)
+        low, high = np.array(ranges)[numbers].T
+        if not (
+            0 <= values.min() <= values.max() < math.inf  # nor is it so of NaNs
+            and (low <= np.minimum.reduceat(zeros, starts)).all()
+            and (np.maximum.reduceat(zeros, starts) <= high).all()
+        ):
             plain[numbers] = False
     return plain
 

@@ -213,4 +213,5 @@ def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor
             node.intermediates = [tensors[i] for i in between or ()]
     for index, table in rows.having("custom_options", "large_custom_options_offset"):
         nodes[index].custom_options = model.custom_options(table)
+    rows.forget()
     return nodes

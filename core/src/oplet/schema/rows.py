@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -18,6 +18,8 @@ from oplet.schema.table import Table
 __all__ = ["Columns", "Rows", "Vectors", "as_rows"]
 
 T = TypeVar("T", bound=Table)
+#: Vectors of so many values or less are joined in less time than views of them are made.
+_SHORT = 16
 Numbers = np.ndarray[Any, Any]
 
 
@@ -54,16 +56,20 @@ class Vectors(NamedTuple):
 
     def joined(self) -> Numbers:
         """The values of all, one vector behind another."""
+        if self.array.dtype != self.dtype:
+            return np.concatenate(self.views())
         lengths = self.stops - self.starts
-        shifts = self.stops - np.add.accumulate(lengths)
-        at = np.repeat(shifts, lengths)
+        ends = lengths.cumsum()
+        if int(ends[-1]) > _SHORT * len(ends):
+            return np.concatenate(self.views())
+        at = (self.stops - ends).repeat(lengths)
         at += np.arange(len(at))
-        return self.array.take(at).view(self.dtype)
+        return self.array.take(at)
 
     def lists(self) -> list[list[Any]]:
         """Each as a list of Python's numbers."""
         values = self.joined().tolist()
-        ends = np.add.accumulate(self.lengths).tolist()
+        ends = self.lengths.cumsum().tolist()
         return [values[start:end] for start, end in zip([0, *ends], ends)]
 
 
@@ -119,17 +125,20 @@ class Columns(Generic[T]):
 class Rows(Sequence[T]):
     """The tables of one vector; they are made when they are asked for.
 
+    What was made of them is kept until `forget`.
+
     Attributes:
         groups: those that were read together.
         loose: the others, with their places.
     """
 
-    __slots__ = ("_count", "_places", "_tables", "groups", "loose")
+    __slots__ = ("_columns", "_count", "_places", "_tables", "groups", "loose")
 
     def __init__(self, count: int, groups: list[Columns[T]], loose: list[tuple[int, T]]) -> None:
         self.groups = groups
         self.loose = loose
         self._count = count
+        self._columns: dict[str, list[Any]] = {}
         self._tables: list[T] | None = None
         self._places: dict[int, tuple[Columns[T], int]] | None = None
 
@@ -185,7 +194,13 @@ class Rows(Sequence[T]):
 
     def column(self, name: str) -> list[Any]:
         """A field's values in order, vectors as lists; an absent field as what it reads as."""
-        result: list[Any] = [None] * self._count
+        result = self._columns.get(name)
+        if result is not None:
+            return result
+        if len(self.groups) == 1 and not self.loose:
+            result = self._columns[name] = list(islice(self.groups[0].column(name), self._count))
+            return result
+        result = self._columns[name] = [None] * self._count
         for number, table in self.loose:
             value = getattr(table, name)
             result[number] = value.tolist() if isinstance(value, np.ndarray) else value
@@ -193,6 +208,11 @@ class Rows(Sequence[T]):
             for number, value in zip(group.numbers.tolist(), group.column(name)):
                 result[number] = value
         return result
+
+    def forget(self) -> None:
+        """Let go of what was made of the columns."""
+        self._columns.clear()
+        self._tables = self._places = None
 
 
 def as_rows(tables: Sequence[T] | None) -> Rows[T]:
