@@ -30,10 +30,9 @@ def verify_calls(root: tables.Model) -> None:
     calls: list[list[int]] = []
     for caller, subgraph in enumerate(subgraphs):
         called: dict[int, None] = {}
-        operators = as_rows(subgraph.operators)
-        options = enumerate(zip(operators.column("builtin_options"), operators.column("builtin_options_2")))
-        for number, of_node in options:
-            for table in of_node:
+        rows = as_rows(subgraph.operators)
+        for field in ("builtin_options", "builtin_options_2"):
+            for number, table in enumerate(rows.column(field) if rows.has(field) else ()):
                 if table is None or not _names_subgraphs(type(table)):
                     continue
                 for role, index in called_subgraphs(table):

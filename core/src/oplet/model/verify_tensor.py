@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -171,12 +172,10 @@ def _are_plainly_quantized(
             plain[numbers] = False
             continue
         values, zeros, starts = scales.joined(), zero_points.joined(), counts.cumsum() - counts
-        ranges = [_ZERO_POINTS.get(type, _ANY_ZERO_POINT) for type in types] if types else [_ANY_ZERO_POINT] * len(plain)
-        low, high = np.array(ranges)[numbers].T
-        if not (
-            0 <= values.min() <= values.max() < math.inf  # nor is it so of NaNs
-            and (low <= np.minimum.reduceat(zeros, starts)).all()
-            and (np.maximum.reduceat(zeros, starts) <= high).all()
+        ranges = [_ZERO_POINTS.get(types[number], _ANY_ZERO_POINT) for number in numbers.tolist()] if types else ()
+        lowest, highest = np.minimum.reduceat(zeros, starts).tolist(), np.maximum.reduceat(zeros, starts).tolist()
+        if not 0 <= values.min() <= values.max() < math.inf or not all(  # nor is it so of NaNs
+            least <= low and high <= most for (least, most), low, high in zip(ranges or repeat(_ANY_ZERO_POINT), lowest, highest)
         ):
             plain[numbers] = False
     return plain

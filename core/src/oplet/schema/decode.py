@@ -475,7 +475,9 @@ def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
         found = keys[order]
         edges = np.flatnonzero(found[1:] != found[:-1]) + 1
         return [(int(keys[numbers[0]]), numbers) for numbers in np.split(order, edges)]
-    return [(key, np.flatnonzero(keys == key)) for key in different]
+    if len(different) == 1:
+        return [(different.pop(), np.arange(len(keys)))]
+    return [(key, (keys == key).nonzero()[0]) for key in different]
 
 
 class _Measuring(_Decoder):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -193,21 +193,29 @@ class Rows(Sequence[T]):
                 yield from zip(group.numbers.tolist(), group.tables())
 
     def column(self, name: str) -> list[Any]:
-        """A field's values in order, vectors as lists; an absent field as what it reads as."""
+        """A field's values in order, vectors as lists; absent ones as what they read as, or empty."""
         result = self._columns.get(name)
-        if result is not None:
-            return result
-        if len(self.groups) == 1 and not self.loose:
-            result = self._columns[name] = list(islice(self.groups[0].column(name), self._count))
-            return result
-        result = self._columns[name] = [None] * self._count
-        for number, table in self.loose:
-            value = getattr(table, name)
-            result[number] = value.tolist() if isinstance(value, np.ndarray) else value
-        for group in self.groups:
-            for number, value in zip(group.numbers.tolist(), group.column(name)):
-                result[number] = value
+        if result is None:
+            vectors = [(g.numbers, found) for g in self.groups if isinstance(found := g.values.get(name), Vectors)]
+            if vectors:
+                result = self._vectors(vectors)
+            else:
+                result = [None] * self._count
+                for group in self.groups:
+                    for number, value in zip(group.numbers.tolist(), group.column(name)):
+                        result[number] = value
+            for number, table in self.loose:
+                value = getattr(table, name)
+                result[number] = value.tolist() if isinstance(value, np.ndarray) else value
+            self._columns[name] = result
         return result
+
+    def _vectors(self, found: list[tuple[Numbers, Vectors]]) -> list[Any]:
+        """Vectors of some of the groups in order, empty ones for the others: in one go, however many groups there are."""
+        starts, stops = np.zeros((2, self._count), np.int64)
+        for numbers, vectors in found:
+            starts[numbers], stops[numbers] = vectors.starts, vectors.stops
+        return Vectors(vectors.array, starts, stops, vectors.dtype).lists()
 
     def forget(self) -> None:
         """Let go of what was made of the columns."""
