@@ -164,16 +164,15 @@ class Model:
         if not 0 <= index < len(buffers):
             raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
         buffer = buffers[index]
-        if (
-            buffer.data is None and buffer.offset > 1
-        ):  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
+        data = buffer.data
+        if data is None and buffer.offset > 1:  # 0 and 1 mean "inside the FlatBuffer": the converter writes 1 as a placeholder
             if buffer.offset + buffer.size > len(self.data):
                 raise ModelError(
                     f"Constant buffer {index} specified an out of range offset. It takes {buffer.size} bytes at {buffer.offset}, "
                     f"{self.name} has {len(self.data)}; the file is truncated."
                 )
             return _view(self.data, buffer.offset, buffer.size) if buffer.size else None
-        return buffer.data if buffer.data is not None and buffer.data.size else None
+        return data if data is not None and len(data) else None
 
     def external_buffer(self, id: int) -> Bytes:
         """The bytes of an external buffer, mapped from its group's file beside the model.

@@ -60,14 +60,14 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
     tensor = Tensor(index, table.name or "", table.type, shape)
     if signature is not None and len(signature):
         tensor.shape_signature = tuple(signature.tolist())
-    if table.quantization is not None:
-        tensor.quantization = _quantization(table.quantization)
+    if (params := table.quantization) is not None and params.scale is not None:
+        tensor.quantization = _quantization(params.scale, params.zero_point, params.quantized_dimension)
     tensor.sparsity = table.sparsity
     if table.is_variable:
         tensor.is_variable = True
         tensor.allocation = Allocation.PERSISTENT
-    if table.buffer or table.external_buffer:
-        _load_constant(model, tensor, table.buffer, table.external_buffer)
+    if (raw := model.tensor_bytes(table)) is not None:
+        _provide_constant(tensor, raw)
     return tensor
 
 
@@ -86,26 +86,34 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
             tensors[index].is_variable = True
             tensors[index].allocation = Allocation.PERSISTENT
     if "buffer" in values or "external_buffer" in values:
+        constant = model.constant
         for index, buffer, external in zip(numbers, column("buffer"), column("external_buffer")):
-            if buffer or external:
-                _load_constant(model, tensors[index], buffer, external)
-    for row, quantization in as_rows(values.get("quantization")).having("scale"):
-        tensors[numbers[row]].quantization = _quantization(quantization)
+            if (buffer or external) and (raw := constant(buffer, external)) is not None:
+                _provide_constant(tensors[index], raw)
+    for row, quantization in _quantizations(as_rows(values.get("quantization"))):
+        tensors[numbers[row]].quantization = quantization
 
 
-def _load_constant(model: Model, tensor: Tensor, buffer: int, external_buffer: int) -> None:
-    raw = model.constant(buffer, external_buffer)
-    if raw is not None:
-        tensor.allocation = Allocation.CONSTANT
-        sparse = tensor.sparsity is not None
-        tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name))
+def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8]) -> None:
+    tensor.allocation = Allocation.CONSTANT
+    sparse = tensor.sparsity is not None
+    tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name))
 
 
-def _quantization(table: tables.QuantizationParameters) -> Quantization | None:
-    if table.scale is None or not table.scale.size:
+def _quantizations(rows: Rows[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:
+    for row, table in rows.loose:
+        if table.scale is not None:
+            yield row, _quantization(table.scale, table.zero_point, table.quantized_dimension)
+    for group in rows.groups:
+        if "scale" in group.values:
+            found = map(_quantization, group.views("scale"), group.views("zero_point"), group.column("quantized_dimension"))
+            yield from zip(group.numbers.tolist(), found)
+
+
+def _quantization(scales: Array, zero_points: Array | None, dimension: int) -> Quantization | None:
+    if not len(scales):
         return None
-    zero_points = table.zero_point if table.zero_point is not None else np.zeros(table.scale.size, np.int64)
-    return Quantization(table.scale, zero_points, table.quantized_dimension)
+    return Quantization(scales, zero_points if zero_points is not None else np.zeros(len(scales), np.int64), dimension)
 
 
 def _blockwise_details(rows: Rows[tables.Tensor]) -> Iterator[tuple[int, tables.BlockwiseQuantization]]:

@@ -37,12 +37,12 @@ _UNKNOWN_KEPT = 8
 _SHARED = 16
 #: Bytes of a string that is decoded once for all who refer to it.
 _LONG = 32
-#: Strings that lie so near each other, in bytes for each, and are no longer are decoded in one go.
-_NEAR, _LONG_NAME = 512, 256
+#: Strings that lie so near each other, in bytes for each, are decoded in one go.
+_NEAR = 2048
 #: How many keys are looked for one by one.
 _FEW_KEYS = 16
 #: So many tables are read together in less time than one by one, unless they are larger than tables of few fields are.
-_MANY, _SLIM = 6, 128
+_MANY, _SLIM = 12, 128
 
 
 def decode(
@@ -412,16 +412,15 @@ class _Together(_Decoder):
 
     def texts(self, starts: Numbers, lengths: Numbers) -> list[str]:
         """Strings, which lie inside the file."""
-        low, high = int(np.minimum.reduce(starts)), _highest(starts + lengths)
-        places = zip((starts - low).tolist(), lengths.tolist())
-        if high - low > _NEAR * len(starts) or _highest(lengths) > _LONG_NAME:
-            return [self.string(low + start, length) for start, length in places]
-        # A character for each byte is what strings of ASCII are, and most are that.
-        near = str(self.buffer[low:high], "latin-1")
-        found = [near[start : start + length] for start, length in places]
-        if not all(map(str.isascii, found)):
-            return [self.string(start, length) for start, length in zip(starts.tolist(), lengths.tolist())]
-        return found
+        stops = starts + lengths
+        low, high = int(np.minimum.reduce(starts)), _highest(stops)
+        if high - low <= _NEAR * len(starts) and int(lengths.sum()) <= high - low:
+            # A character for each byte is what strings of ASCII are, and most are that.
+            near = str(self.buffer[low:high], "latin-1")
+            found = [near[start:stop] for start, stop in zip((starts - low).tolist(), (stops - low).tolist())]
+            if all(map(str.isascii, found)):
+                return found
+        return [self.string(start, length) for start, length in zip(starts.tolist(), lengths.tolist())]
 
     def lists(self, cls: type[Table], targets: Numbers) -> list[Sequence[Table]] | None:
         """Vectors of tables, whose tables are read together."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _SHORT = 16
 Numbers = np.ndarray[Any, Any]
 
 
-class Vectors(NamedTuple):
+class Vectors:
     """Vectors of numbers, one a row.
 
     Attributes:
@@ -33,10 +33,14 @@ class Vectors(NamedTuple):
         dtype: of their values; `array` holds bytes where it is not of this type.
     """
 
-    array: Numbers
-    starts: Numbers
-    stops: Numbers
-    dtype: np.dtype[Any]
+    __slots__ = ("_views", "array", "dtype", "starts", "stops")
+
+    def __init__(self, array: Numbers, starts: Numbers, stops: Numbers, dtype: np.dtype[Any]) -> None:
+        self.array = array
+        self.starts = starts
+        self.stops = stops
+        self.dtype = dtype
+        self._views: list[Numbers] | None = None
 
     @property
     def lengths(self) -> Numbers:
@@ -45,10 +49,13 @@ class Vectors(NamedTuple):
 
     def views(self) -> list[Numbers]:
         """Each as a view of the file."""
-        array, places = self.array, zip(self.starts.tolist(), self.stops.tolist())
-        if array.dtype == self.dtype:
-            return [array[start:stop] for start, stop in places]
-        return [array[start:stop].view(self.dtype) for start, stop in places]
+        if self._views is None:
+            array, places = self.array, zip(self.starts.tolist(), self.stops.tolist())
+            if array.dtype == self.dtype:
+                self._views = [array[start:stop] for start, stop in places]
+            else:
+                self._views = [array[start:stop].view(self.dtype) for start, stop in places]
+        return self._views
 
     def view(self, row: int) -> Numbers:
         """One of them as a view of the file."""
@@ -98,6 +105,11 @@ class Columns(Generic[T]):
         if found is None:
             return repeat(getattr(self.cls, name))
         return found.lists() if isinstance(found, Vectors) else found
+
+    def views(self, name: str) -> Iterable[Numbers | None]:
+        """A field's vectors as views of the file; None, without end, if the tables do not have it."""
+        found = self.values.get(name)
+        return repeat(None) if found is None else found.views()
 
     def numbers_of(self, name: str) -> Numbers:
         """A field's numbers as an array."""
