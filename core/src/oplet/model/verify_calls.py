@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from oplet.errors import ModelError
 from oplet.schema import tables
@@ -18,6 +17,7 @@ __all__ = ["called_subgraphs", "verify_calls"]
 #: Options that always name a subgraph. Those of StableHLO operators need not, as a delegate may run them without.
 _ALWAYS = (CallOnceOptions, IfOptions, WhileOptions)
 _SUFFIX = "_subgraph_index"
+_INDEX_FIELDS: dict[type[Table], tuple[str, ...]] = {}
 
 
 def verify_calls(root: tables.Model) -> None:
@@ -59,14 +59,15 @@ def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
         yield name.removesuffix(_SUFFIX), getattr(options, name)
 
 
-@cache
 def _names_subgraphs(cls: type[Table]) -> bool:
     return cls is StablehloCaseOptions or bool(_index_fields(cls))
 
 
-@cache
 def _index_fields(cls: type[Table]) -> tuple[str, ...]:
-    return tuple(field.name for field in cls.fields if field.name.endswith(_SUFFIX))
+    fields = _INDEX_FIELDS.get(cls)
+    if fields is None:
+        fields = _INDEX_FIELDS[cls] = tuple(field.name for field in cls.fields if field.name.endswith(_SUFFIX))
+    return fields
 
 
 def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:

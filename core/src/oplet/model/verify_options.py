@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from functools import cache
 from typing import Any
 
 from oplet.schema.table import Table
 
 __all__ = ["unknown_member"]
+
+_ENUMS: dict[type[Table], tuple[tuple[str, type[IntEnum]], ...]] = {}
 
 
 def unknown_member(options: Table) -> str | None:
@@ -24,7 +25,10 @@ def unknown_member(options: Table) -> str | None:
     return None
 
 
-@cache
 def _enums(cls: type[Table]) -> tuple[tuple[str, type[IntEnum]], ...]:
     """The fields that hold members of an enumeration."""
-    return tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)
+    enums = _ENUMS.get(cls)
+    if enums is None:
+        enums = tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)
+        _ENUMS[cls] = enums
+    return enums

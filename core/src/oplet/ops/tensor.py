@@ -204,7 +204,8 @@ class Tensor:
         self.index = index
         self.name = name
         self.type = type
-        self.dtype = numpy_dtype(type)
+        dtype = _DTYPES.get(type)
+        self.dtype = numpy_dtype(type) if dtype is None else dtype
         self.shape = shape
         self.shape_signature = shape_signature if shape_signature is not None else shape
         self.quantization = quantization

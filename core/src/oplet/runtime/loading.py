@@ -75,10 +75,10 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
     """The same for tensors whose tables have the same fields."""
     numbers, column, values = group.numbers.tolist(), group.column, group.values
     for index, name, type, shape in zip(numbers, column("name"), column("type"), column("shape")):
-        tensors[index] = Tensor(index, name or "", type, tuple(shape or ()))
-    for index, signature in zip(numbers, values["shape_signature"].lists() if "shape_signature" in values else ()):
+        tensors[index] = Tensor(index, name or "", type, shape or ())
+    for index, signature in zip(numbers, values["shape_signature"].tuples() if "shape_signature" in values else ()):
         if signature:
-            tensors[index].shape_signature = tuple(signature)
+            tensors[index].shape_signature = signature
     for index, sparsity in zip(numbers, values.get("sparsity", ())):
         tensors[index].sparsity = sparsity
     for index, is_variable in zip(numbers, values.get("is_variable", ())):

@@ -73,9 +73,9 @@ class Vectors:
         at += np.arange(len(at))
         return self.array.take(at)
 
-    def lists(self) -> list[list[Any]]:
-        """Each as a list of Python's numbers."""
-        values = self.joined().tolist()
+    def tuples(self) -> list[tuple[Any, ...]]:
+        """Each as a tuple of Python's numbers."""
+        values = tuple(self.joined().tolist())
         ends = self.lengths.cumsum().tolist()
         return [values[start:end] for start, end in zip([0, *ends], ends)]
 
@@ -100,11 +100,11 @@ class Columns(Generic[T]):
         return len(self.numbers)
 
     def column(self, name: str) -> Iterable[Any]:
-        """A field's values, vectors as lists; what an absent field reads as, without end, if the tables do not have it."""
+        """A field's values, vectors as tuples; what an absent field reads as, without end, if the tables do not have it."""
         found = self.values.get(name)
         if found is None:
             return repeat(getattr(self.cls, name))
-        return found.lists() if isinstance(found, Vectors) else found
+        return found.tuples() if isinstance(found, Vectors) else found
 
     def views(self, name: str) -> Iterable[Numbers | None]:
         """A field's vectors as views of the file; None, without end, if the tables do not have it."""
@@ -205,7 +205,7 @@ class Rows(Sequence[T]):
                 yield from zip(group.numbers.tolist(), group.tables())
 
     def column(self, name: str) -> list[Any]:
-        """A field's values in order, vectors as lists; absent ones as what they read as, or empty."""
+        """A field's values in order, vectors as tuples; absent ones as what they read as, or empty."""
         result = self._columns.get(name)
         if result is None:
             vectors = [(g.numbers, found) for g in self.groups if isinstance(found := g.values.get(name), Vectors)]
@@ -218,7 +218,7 @@ class Rows(Sequence[T]):
                         result[number] = value
             for number, table in self.loose:
                 value = getattr(table, name)
-                result[number] = value.tolist() if isinstance(value, np.ndarray) else value
+                result[number] = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
             self._columns[name] = result
         return result
 
@@ -227,7 +227,7 @@ class Rows(Sequence[T]):
         starts, stops = np.zeros((2, self._count), np.int64)
         for numbers, vectors in found:
             starts[numbers], stops[numbers] = vectors.starts, vectors.stops
-        return Vectors(vectors.array, starts, stops, vectors.dtype).lists()
+        return Vectors(vectors.array, starts, stops, vectors.dtype).tuples()
 
     def forget(self) -> None:
         """Let go of what was made of the columns."""
