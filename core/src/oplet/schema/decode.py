@@ -367,11 +367,11 @@ class _Together(_Decoder):
         result.update(zip(layout.groups[0][1], zip(*layout.whole[0].iter_unpack(rows.tobytes()))))
         for name, members in layout.enums:
             result[name] = [members.get(number, number) for number in result[name]]
-        if layout.vectors:
-            vectors = self.vectors(layout, positions, rows)
+        for name, offset, dtype, _ in layout.vectors:
+            vectors = self.vectors(positions + offset + rows[:, offset >> 2], dtype)
             if vectors is None:
                 return None
-            result.update(vectors)
+            result[name] = vectors
         for field, offset in layout.references:
             column = self.references(cls, field, positions + offset + rows[:, offset >> 2])
             if column is None:
@@ -381,28 +381,23 @@ class _Together(_Decoder):
             result[field.name] = self.values(field, positions, offset, hidden)
         return result
 
-    def spans(self, targets: Numbers, itemsize: Numbers | int, end: int) -> Numbers | None:
+    def spans(self, targets: Numbers, itemsize: int, end: int) -> Numbers | None:
         """The bytes of the vectors at some places; None if one does not lie inside the file, with `end` bytes behind it."""
         if _bits(targets) & 3 or _highest(targets) + 4 > self.size & -4:
             return None
         nbytes: Numbers = self.words["u"].take(targets >> 2).astype(np.int64) * itemsize
         return nbytes if _highest(targets + nbytes) + 4 + end <= self.size else None
 
-    def vectors(self, layout: _Layout, positions: Numbers, rows: Numbers) -> dict[str, Vectors] | None:
-        names, offsets, dtypes, itemsizes = zip(*layout.vectors)
-        at = np.array(offsets)
-        targets = np.add.outer(at, positions) + rows.T[at >> 2]
-        nbytes = self.spans(targets, np.array(itemsizes)[:, None], 0)
-        if nbytes is None or (total := int(np.add.reduce(nbytes, None))) > self.bytes_left:
+    def vectors(self, targets: Numbers, dtype: np.dtype[Any]) -> Vectors | None:
+        nbytes = self.spans(targets, dtype.itemsize, 0)
+        if nbytes is None or (total := int(np.add.reduce(nbytes))) > self.bytes_left:
             return None
         self.bytes_left -= total
-        result = {}
-        for name, dtype, starts, stops in zip(names, dtypes, targets + 4, targets + 4 + nbytes):
-            if dtype.itemsize == 4:
-                result[name] = Vectors(self.words[dtype.kind], starts >> 2, stops >> 2, dtype)
-            else:
-                result[name] = Vectors(self.array, starts, stops, dtype)
-        return result
+        starts = targets + 4
+        stops = starts + nbytes
+        if dtype.itemsize == 4:
+            return Vectors(self.words[dtype.kind], starts >> 2, stops >> 2, dtype)
+        return Vectors(self.array, starts, stops, dtype)
 
     def references(self, cls: type[Table], field: Field, targets: Numbers) -> Sequence[Any] | None:
         if field.kind == "table":
@@ -463,11 +458,11 @@ class _Together(_Decoder):
 
 def _bits(numbers: Numbers) -> int:
     """The bits that are set in any of some numbers."""
-    return int(np.bitwise_or.reduce(numbers, None))
+    return int(np.bitwise_or.reduce(numbers))
 
 
 def _highest(numbers: Numbers) -> int:
-    return int(np.maximum.reduce(numbers, None))  # in half of the time that `numbers.max()` takes for a few
+    return int(np.maximum.reduce(numbers))  # in half of the time that `numbers.max()` takes for a few
 
 
 def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
