@@ -96,7 +96,7 @@ class TensorRules:
         ranks = shapes.lengths
         if "type" not in group.values:
             types: list[TensorType] = []
-            bits = ELEMENT_BITS[tables.Tensor.type]
+            bits: Any = ELEMENT_BITS[tables.Tensor.type]
         else:
             types = group.values["type"]
             bits = np.array([ELEMENT_BITS.get(type, 0) for type in types])
@@ -109,7 +109,8 @@ class TensorRules:
         dims = np.append(shapes.joined(), 1.0)
         if dims.min() <= 0:
             return np.zeros(len(group), np.bool_)
-        products = np.multiply.reduceat(dims, ranks.cumsum() - ranks)
+        with np.errstate(over="ignore"):
+            products = np.multiply.reduceat(dims, ranks.cumsum() - ranks)
         products[ranks == 0] = 1
         products *= bits
         plain &= (products <= _CERTAIN) & ((size == 0) | (size * 8 >= products))

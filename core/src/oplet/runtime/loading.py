@@ -106,7 +106,8 @@ def _quantizations(rows: Rows[tables.QuantizationParameters]) -> Iterator[tuple[
             yield row, _quantization(table.scale, table.zero_point, table.quantized_dimension)
     for group in rows.groups:
         if "scale" in group.values:
-            found = map(_quantization, group.views("scale"), group.views("zero_point"), group.column("quantized_dimension"))
+            scales = group.values["scale"].views()
+            found = map(_quantization, scales, group.views("zero_point"), group.column("quantized_dimension"))
             yield from zip(group.numbers.tolist(), found)
 
 
@@ -207,14 +208,13 @@ def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor
     codes = rows.column("opcode_index")
     ops = {code: model.op_at(code) for code in set(codes)}
     given: Sequence[Tensor | None] = [*tensors, None]  # -1 stands for an input that is left out
-    tensor_at = given.__getitem__
     inputs, outputs, options = rows.column("inputs"), rows.column("outputs"), rows.column("builtin_options")
     if rows.has("builtin_options_2"):
         options = [first if first is not None else second for first, second in zip(options, rows.column("builtin_options_2"))]
     nodes = []
     for index, code in enumerate(codes):
         op, name, version = ops[code]
-        read, written = map(tensor_at, inputs[index] or ()), map(tensor_at, outputs[index] or ())
+        read, written = map(given.__getitem__, inputs[index] or ()), map(tensors.__getitem__, outputs[index] or ())
         nodes.append(Node(index, op, name, version, read, written, options=options[index]))
     if rows.has("intermediates"):
         for node, between in zip(nodes, rows.column("intermediates")):

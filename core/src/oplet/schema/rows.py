@@ -71,7 +71,8 @@ class Vectors:
             return np.concatenate(self.views())
         at = (self.stops - ends).repeat(lengths)
         at += np.arange(len(at))
-        return self.array.take(at)
+        found: Numbers = self.array.take(at)
+        return found
 
     def tuples(self) -> list[tuple[Any, ...]]:
         """Each as a tuple of Python's numbers."""
