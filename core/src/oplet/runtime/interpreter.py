@@ -276,7 +276,11 @@ class Interpreter(Descriptions):
 
     def __del__(self) -> None:
         try:
-            self.close()
+            try:
+                self.close()
+            finally:
+                for subgraph in self._subgraphs:
+                    subgraph.dissolve()
         except Exception as error:  # a destructor has nobody to raise to
             import warnings
 

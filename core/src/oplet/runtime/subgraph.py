@@ -121,6 +121,11 @@ class Subgraph(KernelContext):
                 if tensor.allocation is not Allocation.CONSTANT:
                     tensor.provide(None)
 
+    def dissolve(self) -> None:
+        """Let go of what refers back to it, so that it goes with its interpreter and not when Python looks for circles."""
+        del self.as_callee, self.folding
+        self.session.subgraphs = []
+
     def release(self) -> None:
         """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
         self.invalidate()
