@@ -106,7 +106,8 @@ class TensorRules:
                 plain &= group.numbers_of(name) == 0
         if ranks.max() > MAX_RANK or not np.all(bits):
             return np.zeros(len(group), np.bool_)
-        dims = np.append(shapes.joined(), 1.0)
+        dims = np.ones(int(ranks.sum()) + 1)
+        dims[:-1] = shapes.joined()
         if dims.min() <= 0:
             return np.zeros(len(group), np.bool_)
         with np.errstate(over="ignore"):

@@ -128,7 +128,7 @@ class Node:
         # Kernels index these freely, so a wrong count must not become an IndexError from the depths: see `input`.
         self.inputs: list[Tensor] = list(inputs)  # type: ignore[arg-type]
         self.outputs = list(outputs)
-        self.intermediates = list(intermediates)
+        self.intermediates: Sequence[Tensor] = tuple(intermediates)
         self.temporaries: list[Tensor] = []
         self.in_place: Sequence[Tensor] = ()
         self.custom_options = custom_options
@@ -137,7 +137,7 @@ class Node:
         self.user_data: Any = None
         self.prepared: Any = None
         self._options = options
-        self._cache: dict[str, Any] = {}
+        self._cache: dict[str, Any] | None = None
 
     def options(self, cls: type[Options]) -> Options:
         """The node's options, which must be of the table `cls`; its defaults when the model has none."""
@@ -174,6 +174,8 @@ class Node:
 
     def cached(self, key: str, make: Callable[[], Value]) -> Value:
         """Make a value once in the node's life: constants in the layout that `invoke` wants survive a resize so."""
+        if self._cache is None:
+            self._cache = {}
         if key not in self._cache:
             self._cache[key] = make()
         return cast(Value, self._cache[key])
@@ -183,7 +185,7 @@ class Node:
         self.prepared = None
         self.temporaries = []
         self.in_place = ()
-        self._cache.clear()
+        self._cache = None
 
     def profiling_string(self, context: Context) -> str:
         """What reports call a run of it: what its registration says of it, else the op's name."""

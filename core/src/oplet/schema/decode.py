@@ -385,7 +385,7 @@ class _Together(_Decoder):
         """The bytes of the vectors at some places; None if one does not lie inside the file, with `end` bytes behind it."""
         if _bits(targets) & 3 or _highest(targets) + 4 > self.size & -4:
             return None
-        nbytes: Numbers = self.words["u"].take(targets >> 2).astype(np.int64) * itemsize
+        nbytes: Numbers = np.multiply(self.words["u"].take(targets >> 2), itemsize, dtype=np.int64)
         return nbytes if _highest(targets + nbytes) + 4 + end <= self.size else None
 
     def vectors(self, targets: Numbers, dtype: np.dtype[Any]) -> Vectors | None:
