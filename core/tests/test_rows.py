@@ -54,8 +54,10 @@ def chain() -> tables.Model:
 def grouped(data: bytes) -> Model:
     model = Model.from_bytes(data)
     [subgraph] = model.outline.subgraphs
-    assert isinstance(subgraph.tensors, Rows) and subgraph.tensors.groups
-    assert isinstance(subgraph.operators, Rows) and subgraph.operators.groups
+    assert isinstance(subgraph.tensors, Rows)
+    assert subgraph.tensors.groups
+    assert isinstance(subgraph.operators, Rows)
+    assert subgraph.operators.groups
     return model
 
 
@@ -86,7 +88,8 @@ def test_one_row_and_a_column_say_what_the_tables_say() -> None:
         number for number, tensor in enumerate(expected) if tensor.shape_signature is not None
     }
     assert list(as_rows(expected)) == list(rows) == expected
-    assert rows[3] == expected[3] and rows[:2] == expected[:2]
+    assert rows[3] == expected[3]
+    assert rows[:2] == expected[:2]
     assert list(islice(rows.groups[0].column("is_variable"), 2)) == [False, False]
 
 

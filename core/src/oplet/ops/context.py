@@ -115,9 +115,9 @@ class Node:
         version: int,
         inputs: Iterable[Tensor | None],
         outputs: Iterable[Tensor],
+        options: Table | None = None,
         *,
         intermediates: Iterable[Tensor] = (),
-        options: Table | None = None,
         custom_options: bytes = b"",
         registration: Registration | None = None,
     ) -> None:

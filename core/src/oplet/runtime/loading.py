@@ -212,10 +212,10 @@ def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor
     if rows.has("builtin_options_2"):
         options = [first if first is not None else second for first, second in zip(options, rows.column("builtin_options_2"))]
     nodes = []
-    for index, code in enumerate(codes):
+    input_at, output_at = given.__getitem__, tensors.__getitem__
+    for index, (code, read, written, of_node) in enumerate(zip(codes, inputs, outputs, options)):
         op, name, version = ops[code]
-        read, written = map(given.__getitem__, inputs[index] or ()), map(tensors.__getitem__, outputs[index] or ())
-        nodes.append(Node(index, op, name, version, read, written, options=options[index]))
+        nodes.append(Node(index, op, name, version, map(input_at, read or ()), map(output_at, written or ()), of_node))
     if rows.has("intermediates"):
         for node, between in zip(nodes, rows.column("intermediates")):
             node.intermediates = [tensors[i] for i in between or ()]
