@@ -477,12 +477,21 @@ def test_a_failing_invoke_names_the_node_and_leaves_the_interpreter_usable() -> 
     assert run(interpreter, np.full((2, 3), 5, F32))[0, 0] == 8
 
 
-def test_an_interpreter_is_collected_with_all_it_holds() -> None:
-    interpreter = ready()
-    gone = weakref.ref(interpreter._subgraphs[0])
-    del interpreter
-    gc.collect()
-    assert gone() is None
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_an_interpreter_goes_with_all_it_holds_when_it_is_dropped(steps: int) -> None:
+    gc.disable()  # nothing waits for it
+    try:
+        interpreter = make()
+        if steps > 0:
+            interpreter.allocate_tensors()
+        if steps > 1:
+            interpreter.invoke()
+        subgraph, session = weakref.ref(interpreter._subgraphs[0]), weakref.ref(interpreter._session)
+        del interpreter
+        assert subgraph() is None
+        assert session() is None
+    finally:
+        gc.enable()
 
 
 # Errors that users meet --------------------------------------------------------------------------------------
