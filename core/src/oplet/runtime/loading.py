@@ -45,6 +45,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
             # An empty constant has no bytes by which the file could tell it from an activation.
             tensor.allocation = Allocation.CONSTANT
             tensor.provide(np.empty(tensor.shape, tensor.dtype))
+    rows.forget()
     return tensors
 
 

@@ -5,7 +5,8 @@ number of tables and the bytes of all vectors together are bounded by the file's
 at everything that was read, takes time linear in it whatever its offsets say.
 
 A vtable is shared by all tables that have the same fields, so what it says is worked out once and then kept. Tables of a vector
-that share one are read together, a field at a time. Whatever is unusual there, or wrong, is left to the reading of one table.
+that share one are read together, a field at a time, and can be kept so (`Rows`). Whatever is unusual there, or wrong, is left to
+the reading of one table.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class Rows(Sequence[T]):
         self._count = count
         self._columns: dict[str, list[Any]] = {}
         self._tables: list[T] | None = None
-        self._places: dict[int, tuple[Columns[T], int]] | None = None
+        self._places: dict[int, tuple[Columns[T] | None, int]] | None = None  # of None the place among the loose ones
 
     def __len__(self) -> int:
         return self._count
@@ -189,8 +189,9 @@ class Rows(Sequence[T]):
             return self._tables[number]
         if self._places is None:
             self._places = {n: (group, row) for group in self.groups for row, n in enumerate(group.numbers.tolist())}
-        found = self._places.get(number)
-        return found[0].table(found[1]) if found is not None else next(table for n, table in self.loose if n == number)
+            self._places.update((n, (None, row)) for row, (n, _) in enumerate(self.loose))
+        group, row = self._places[number]
+        return self.loose[row][1] if group is None else group.table(row)
 
     def has(self, name: str) -> bool:
         """Whether any of them has a field of its own."""
