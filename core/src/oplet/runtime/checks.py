@@ -41,7 +41,7 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     if len(shape) > MAX_RANK:
         raise EnsureError(f"{tensor} cannot take a shape of {len(shape)} dimensions; {MAX_RANK} are possible.")
     wanted = tuple(map(int, shape))
-    if not wanted:
+    if not wanted or (min(wanted) > 0 and math.prod(wanted) <= _LONGEST):  # nearly always
         return wanted
     if min(wanted) < 0:
         raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Folding"]
 
+_COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
+
 
 class Folding:
     """The folded nodes of a subgraph."""
@@ -33,16 +35,16 @@ class Folding:
     def fold(self, node: Node) -> bool:
         """Run a prepared node if its result can be known now; return whether it need not run again."""
         for tensor in node.outputs:
-            if tensor.allocation is not Allocation.COMPUTED:
+            if tensor.allocation is not _COMPUTED:
                 break
         else:
             if node.outputs:
                 return True  # set_constant in prepare
-        if node.registration is None or not node.registration.pure or not node.inputs:
-            return False
         for tensor in node.inputs:
             if tensor is not None and not tensor.is_constant:
                 return False
+        if node.registration is None or not node.registration.pure or not node.inputs:
+            return False
         self._run(node)
         self._inputs[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
         return True
@@ -59,8 +61,9 @@ class Folding:
     def _run(self, node: Node) -> None:
         subgraph = self._subgraph
         for tensor in (*node.outputs, *node.temporaries):
-            if not tensor.is_dynamic:
-                tensor.provide(subgraph.new_array(tensor))
+            if tensor.allocation is not _DYNAMIC:
+                # A variable that nobody writes yet is 0; a constant is written now, from one end to the other.
+                tensor.provide(subgraph.new_array(tensor, zeroed=tensor.is_variable))
         thunk = subgraph.bind_node(node)
         try:
             thunk()
@@ -71,6 +74,6 @@ class Folding:
         for tensor in node.outputs:
             if tensor.is_variable:
                 continue  # this was its first value; another kernel changes it
-            tensor.data.flags.writeable = False
-            tensor.allocation = Allocation.COMPUTED
+            tensor.data.setflags(write=False)
+            tensor.allocation = _COMPUTED
         node.temporaries = []

@@ -9,6 +9,8 @@ from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["check_inputs"]
 
+_CONSTANT = Allocation.CONSTANT
+
 
 def check_inputs(node: Node, memory: Memory) -> None:
     """See that a kernel can read what it is about to prepare for.
@@ -19,7 +21,7 @@ def check_inputs(node: Node, memory: Memory) -> None:
     """
     registration = node.registration
     for position, tensor in enumerate(node.inputs):
-        if tensor is None or (tensor.allocation is Allocation.CONSTANT and tensor.sparsity is None):
+        if tensor is None or (tensor.allocation is _CONSTANT and tensor.sparsity is None):
             continue
         memory.check_tensor(tensor)
         if tensor.sparsity is not None and registration is not None and position not in registration.sparse:

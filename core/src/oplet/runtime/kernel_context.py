@@ -145,15 +145,18 @@ class KernelContext(Context):
         ensure(fits, f"the memory that is offered, an array of {array.dtype} {list(array.shape)}, does not fit {tensor}.")
         self._offered.setdefault(tensor, array)
 
-    def new_array(self, tensor: Tensor) -> Array:
+    def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
         """Memory of its own for a tensor.
+
+        Args:
+            zeroed: whether its values are 0 to begin with; else they are whatever was there.
 
         Raises:
             LimitError: it is more than is allowed, or than there is.
         """
         self.session.memory.take(tensor)
         try:
-            return new_array(tensor)
+            return new_array(tensor, zeroed=zeroed)
         except (MemoryError, ValueError):
             raise self.too_much(tensor.nbytes, tensor) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -116,8 +117,9 @@ class Memory:
     """The bytes that a model's tensors hold, and whether more are allowed."""
 
     def __init__(self, limits: Limits, model: Model) -> None:
-        self._limits = limits
         self._model = model
+        self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
+        self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
         self._own: dict[Tensor, int] = {}  # tensors with memory outside of the arenas
         self._total = 0
 
@@ -127,10 +129,10 @@ class Memory:
         Raises:
             LimitError: it takes more than `max_tensor_bytes`.
         """
-        most, nbytes = self._limits.max_tensor_bytes, tensor.nbytes
-        if most is not None and nbytes > most:
+        nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
+        if nbytes > self._most_of_one:
             raise LimitError(
-                f"{tensor} takes {nbytes} bytes; Limits(max_tensor_bytes={most}) allows no more in {self._model.name}."
+                f"{tensor} takes {nbytes} bytes; Limits(max_tensor_bytes={self._most_of_one}) allows no more in {self._model.name}."
             )
         return nbytes
 
@@ -141,7 +143,8 @@ class Memory:
             LimitError: it is too large, or all together are.
         """
         nbytes = self.check_tensor(tensor)
-        self.give_back(tensor)
+        if tensor in self._own:
+            self.give_back(tensor)
         self.check_arena(nbytes, tensor)
         self._own[tensor] = nbytes
         self._total += nbytes
@@ -160,9 +163,9 @@ class Memory:
         Raises:
             LimitError: all together would take more than `max_arena_bytes`.
         """
-        most = self._limits.max_arena_bytes
-        if most is not None and self._total + nbytes > most:
+        total = self._total + nbytes
+        if total > self._most_together:
             raise LimitError(
-                f"The tensors of {self._model.name} would take {self._total + nbytes} bytes; Limits(max_arena_bytes={most}) allows "
+                f"The tensors of {self._model.name} would take {total} bytes; Limits(max_arena_bytes={self._most_together}) allows "
                 f"no more, and the largest of those that are placed now is {largest}."
             )

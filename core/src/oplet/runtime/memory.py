@@ -136,8 +136,12 @@ def _most_alive(requests: Sequence[_Request]) -> int:
     return max(accumulate(changes[position] for position in sorted(changes)))
 
 
-def allocate(nbytes: int) -> NDArray[Any]:
-    """A block of zeroed bytes whose address is a multiple of `ALIGNMENT`."""
-    block = np.zeros(nbytes + ALIGNMENT, np.uint8)
-    start = -block.ctypes.data % ALIGNMENT
+def allocate(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
+    """A block of bytes whose address is a multiple of `ALIGNMENT`.
+
+    Args:
+        zeroed: whether they are 0 to begin with; else they are whatever was there.
+    """
+    block = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
+    start = -block.__array_interface__["data"][0] % ALIGNMENT
     return block[start : start + nbytes]

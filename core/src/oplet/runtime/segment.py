@@ -83,8 +83,11 @@ class Segment:
         return None
 
 
-def new_array(tensor: Tensor) -> Array:
+def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
     """Memory of its own for a tensor.
+
+    Args:
+        zeroed: as `memory.allocate` takes it.
 
     Raises:
         MemoryError: there is not that much; ValueError: no address space holds it.
@@ -93,7 +96,7 @@ def new_array(tensor: Tensor) -> Array:
         return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
     nbytes = tensor.nbytes
     if nbytes < _SMALL:
-        small: Array = np.zeros(tensor.shape, tensor.dtype)
+        small: Array = (np.zeros if zeroed else np.empty)(tensor.shape, tensor.dtype)
         return small
-    array: Array = np.ndarray(tensor.shape, tensor.dtype, memory.allocate(nbytes))
+    array: Array = np.ndarray(tensor.shape, tensor.dtype, memory.allocate(nbytes, zeroed=zeroed))
     return array

@@ -51,8 +51,7 @@ __all__ = ["Subgraph"]
 
 Thunk = Callable[[], None]
 
-#: Kinds of outputs that are what they are until their node is prepared again.
-_MADE_ANEW = (Allocation.DYNAMIC, Allocation.COMPUTED)
+_ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.DYNAMIC
 
 
 class Subgraph(KernelContext):
@@ -424,7 +423,7 @@ class Subgraph(KernelContext):
                 continue
             nodes.append(node)
             placing.add_node(node, position)
-            dynamic = [tensor for tensor in node.outputs if tensor.is_dynamic]
+            dynamic = [tensor for tensor in node.outputs if tensor.allocation is _DYNAMIC]
             if dynamic:
                 break
         segment = Segment(position + 1 if self.execution_plan else 0, nodes, dynamic)
@@ -436,13 +435,14 @@ class Subgraph(KernelContext):
 
     def _prepare(self, node: Node) -> None:
         self._were_dynamic.clear()
-        for tensor in node.outputs:
-            if tensor.is_dynamic:
+        for tensor in node.outputs:  # what is DYNAMIC or COMPUTED is so until its node is prepared again
+            allocation = tensor.allocation
+            if allocation is _DYNAMIC:
                 self._were_dynamic.add(tensor)
-                if node.delegate is not None:
-                    continue  # the replaced node said so, and no more is known until the delegate's kernel says otherwise
-            if tensor.allocation in _MADE_ANEW:
-                tensor.allocation = Allocation.ARENA
+                if node.delegate is None:  # else the replaced node said so, and no more is known until the delegate's kernel says otherwise
+                    tensor.allocation = _ARENA
+            elif allocation is _COMPUTED:
+                tensor.allocation = _ARENA
         for tensor in node.temporaries:
             self.session.memory.give_back(tensor)
         node.temporaries = []

@@ -6,7 +6,6 @@ Numerics: tflite/kernels/padding.h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -55,7 +54,7 @@ class Axis(NamedTuple):
     @property
     def padded(self) -> int:
         """The size with the padding that some window reads."""
-        return max(self.before + self.size, (self.out - 1) * self.stride + self.span)
+        return max(self.before + self.size, (self.out - 1) * self.stride + (self.filter - 1) * self.dilation + 1)
 
 
 @lru_cache(maxsize=1024)
@@ -116,8 +115,7 @@ class Strip(NamedTuple):
     lane: int = 0
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(NamedTuple):
     """All windows over a batch of maps of shape (batch, height, width, channels).
 
     Attributes:
@@ -145,16 +143,12 @@ class Windows:
     @property
     def is_padded(self) -> bool:
         """Whether some window reads beyond the map."""
-        return self.padded_shape != (self.batch, self.height.size, self.width.size, self.channels)
+        return self.height.padded != self.height.size or self.width.padded != self.width.size
 
     @property
     def are_rows(self) -> bool:
         """Whether the windows are consecutive pieces of the padded map, so that they need no gathering."""
-        h, w = self.height, self.width
-        side_by_side = w.filter == w.stride and w.padded == w.out * w.filter
-        in_rows = h.filter == 1 and h.stride == 1 and h.padded == h.out
-        whole = h.out == w.out == 1 and h.filter == h.padded and w.filter == w.padded
-        return (in_rows and side_by_side) or whole
+        return _are_rows(self.height, self.width)
 
     def interior(self, padded: Array) -> Array:
         """The view of a padded map where the map itself belongs."""
@@ -226,6 +220,14 @@ class Windows:
         return Strip((images, rows, columns), start, stop, 0 if lanes == 1 else (start + stop) * lanes // (2 * self.count))
 
 
+@lru_cache(maxsize=1024)
+def _are_rows(h: Axis, w: Axis) -> bool:
+    side_by_side = w.filter == w.stride and w.padded == w.out * w.filter
+    in_rows = h.filter == 1 and h.stride == 1 and h.padded == h.out
+    whole = h.out == w.out == 1 and h.filter == h.padded and w.filter == w.padded
+    return (in_rows and side_by_side) or whole
+
+
 @lru_cache(maxsize=4096)
 def _rows_read(h: Axis, begin: int | None, end: int) -> Rows:
     """What the windows from `begin` to `end` read, all windows if there is no such; `Windows.rows_read`."""
@@ -267,14 +269,22 @@ def border_calls(padded: Array, value: Any, top: int, height: int, left: int, wi
 
     The end of one row and the start of the next are neighbours in memory, so three fills do.
     """
-    if not padded.size:
-        return []
     batch, rows, columns, channels = padded.shape
+    row, kept = columns * channels, width * channels
+    total = rows * row
+    if not batch or not total:
+        return []
     if not height:
         return [(padded.fill, (value,))]
-    flat = padded.reshape(batch, rows * columns * channels)
-    first = (top * columns + left) * channels
-    last = first + ((height - 1) * columns + width) * channels
-    begin, row = first + width * channels, columns * channels
-    between = flat[:, begin : begin + (height - 1) * row].reshape(batch, height - 1, row)[:, :, : row - width * channels]
-    return [(piece.fill, (value,)) for piece in (flat[:, :first], between, flat[:, last:]) if piece.size]
+    flat = padded.reshape(batch, total)
+    first = top * row + left * channels
+    last = first + (height - 1) * row + kept
+    pieces: list[Array] = []
+    if first:
+        pieces.append(flat[:, :first])
+    if height > 1 and kept < row:
+        begin = first + kept
+        pieces.append(flat[:, begin : begin + (height - 1) * row].reshape(batch, height - 1, row)[:, :, : row - kept])
+    if last < total:
+        pieces.append(flat[:, last:])
+    return [(piece.fill, (value,)) for piece in pieces]
