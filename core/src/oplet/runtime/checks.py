@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 from oplet.errors import PluginError
 from oplet.model.verify_tensor import MAX_RANK
 from oplet.ops.context import EnsureError, Node, ensure
 from oplet.ops.tensor import Allocation, Shape, Tensor
 
-__all__ = ["check_bound", "check_prepared", "checked_shape", "ensure_temporary"]
+__all__ = ["check_prepared", "checked_shape", "ensure_temporary"]
 
 #: What a kernel may ask for.
 _TEMPORARY = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
@@ -38,10 +39,12 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     Raises:
         EnsureError: a dimension is negative, or there would be more elements than can be addressed.
     """
+    if shape.__class__ is tuple and (known := _usual(shape)) is not None:
+        return known
     if len(shape) > MAX_RANK:
         raise EnsureError(f"{tensor} cannot take a shape of {len(shape)} dimensions; {MAX_RANK} are possible.")
     wanted = tuple(map(int, shape))
-    if not wanted or (min(wanted) > 0 and math.prod(wanted) <= _LONGEST):  # nearly always
+    if not wanted:
         return wanted
     if min(wanted) < 0:
         raise EnsureError(f"{tensor} cannot take the shape {list(wanted)}: a dimension must not be negative.")
@@ -52,13 +55,19 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     return wanted
 
 
-def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor], seen: Mapping[int, Shape]) -> None:
+@lru_cache(maxsize=4096)
+def _usual(shape: tuple[int, ...]) -> Shape | None:
+    """The shape as ints if nothing is special about it, else None; most shapes are asked for again and again."""
+    wanted = tuple(map(int, shape))
+    return wanted if len(wanted) <= MAX_RANK and all(size > 0 for size in wanted) and math.prod(wanted) <= _LONGEST else None
+
+
+def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
     """See what a kernel's `prepare` left behind, and put the node's tensors back if it changed them.
 
     Args:
         inputs: the node's inputs before.
         outputs: the node's outputs before.
-        seen: shapes that were looked at while it prepared, by their identity.
 
     Raises:
         PluginError: it broke the contract.
@@ -67,23 +76,14 @@ def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tenso
     if node.inputs != inputs or node.outputs != outputs:
         node.inputs, node.outputs = list(inputs), list(outputs)
         raise PluginError("The kernel changes the list of its node's tensors; they are the graph's")
-    for tensor in (*outputs, *node.temporaries):
+    for tensor in outputs:
+        tensor.shape = checked_shape(tensor, tensor.shape)
+    for tensor in node.temporaries:
         if not isinstance(tensor, Tensor):
             node.temporaries = []
             raise PluginError(f"The kernel has {tensor!r} among its temporaries, which is no tensor")
-        if id(tensor.shape) not in seen:
-            tensor.shape = checked_shape(tensor, tensor.shape)
+        tensor.shape = checked_shape(tensor, tensor.shape)
     for tensor in node.in_place:
         if tensor not in inputs:
             node.in_place = ()
             raise PluginError(f"The kernel offers to write over {tensor!r}, which is no input of its node")
-
-
-def check_bound(node: Node, thunk: object) -> None:
-    """See that a kernel's `bind` gave something that can run.
-
-    Raises:
-        PluginError: it did not.
-    """
-    if not callable(thunk):
-        raise PluginError(f"The kernel's bind returns {thunk!r} in place of a function that runs the node")

@@ -38,7 +38,6 @@ class KernelContext(Context):
         self.immutable = False
         self._tensors = tensors
         self._preparing = False
-        self._seen: dict[int, Shape] = {}  # shapes found good while the kernel prepares, kept so that identities stay theirs
         self._offered: dict[Tensor, Array] = {}  # by kernels that are being prepared
         self._were_dynamic: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
 
@@ -77,7 +76,6 @@ class KernelContext(Context):
                 tensor.provide(self.new_array(tensor))
                 tensor.resized = True
             return
-        self._seen[id(wanted)] = wanted
         if tensor in self._were_dynamic:
             self._were_dynamic.remove(tensor)
             tensor.allocation = Allocation.ARENA
@@ -130,8 +128,7 @@ class KernelContext(Context):
     ) -> Tensor:
         ensure_temporary(allocation)
         tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
-        tensor.shape = wanted = checked_shape(tensor, shape)
-        self._seen[id(wanted)] = wanted
+        tensor.shape = checked_shape(tensor, shape)
         self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:
             kept = node.cached(f"temporary {len(node.temporaries)}", lambda: tensor)

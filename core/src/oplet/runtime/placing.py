@@ -12,6 +12,8 @@ from oplet.runtime.segment import Request, Segment
 
 __all__ = ["Placing", "provide"]
 
+_ARENA = Allocation.ARENA
+
 
 def provide(context: KernelContext, tensor: Tensor) -> None:
     """See to the memory of a tensor that does not lie in an arena."""
@@ -81,7 +83,7 @@ class Placing:
 
     def _request(self, tensor: Tensor, first: int, last: int) -> bool:
         """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere; whether it lives there."""
-        if tensor.allocation is Allocation.ARENA and not tensor.dtype.hasobject and (nbytes := tensor.nbytes):
+        if tensor.allocation is _ARENA and not tensor.dtype.hasobject and (nbytes := tensor.nbytes):
             if self._context.session.preserve_all_tensors:
                 first, last = 0, self._end
             self._requests.append((tensor, memory.Lifetime(nbytes, first, last)))
@@ -112,7 +114,7 @@ class Placing:
             replaced = self._in_place.get(tensor)
             if replaced in numbers:  # and not in memory that was offered
                 number = numbers[tensor] = numbers[replaced]
-                lifetimes[number] = lifetimes[number]._replace(last=life.last)
+                lifetimes[number] = memory.Lifetime(life.nbytes, lifetimes[number].first, life.last)
             else:
                 numbers[tensor] = len(lifetimes)
                 lifetimes.append(life)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +12,13 @@ from oplet.ops.tensor import Array, Tensor
 from oplet.runtime import memory
 from oplet.schema.enums import TensorType
 
-__all__ = ["Placed", "Request", "Segment", "new_array"]
+__all__ = ["Request", "Segment", "new_array"]
 
 #: Bytes; what is smaller gains less from where it lies than it takes to see to that.
 _SMALL = 16384
 
 #: A tensor that wants memory in the arena, and for how long.
 Request = tuple[Tensor, memory.Lifetime]
-
-
-class Placed(NamedTuple):
-    """A tensor's place in a segment's arena, for telling whether it still holds its value."""
-
-    tensor: Tensor
-    offset: int
-    life: memory.Lifetime
 
 
 class Segment:
@@ -39,10 +30,11 @@ class Segment:
         thunks: their bound forms.
         dynamic: the tensors whose shapes the last node decides.
         block: the arena.
-        placed: what lies where in it.
+        requests: the tensors that lie in it.
+        offsets: where they lie.
     """
 
-    __slots__ = ("block", "dynamic", "end", "nodes", "placed", "thunks")
+    __slots__ = ("block", "dynamic", "end", "nodes", "offsets", "requests", "thunks")
 
     def __init__(self, end: int, nodes: list[Node], dynamic: list[Tensor]) -> None:
         self.end = end
@@ -50,7 +42,8 @@ class Segment:
         self.dynamic = dynamic
         self.thunks: list[Callable[[], None]] = []
         self.block: NDArray[np.uint8] | None = None
-        self.placed: list[Placed] = []
+        self.requests: Sequence[Request] = ()
+        self.offsets: Sequence[int] = ()
 
     def place(self, requests: list[Request], offsets: list[int], nbytes: int) -> None:
         """Make the arena and give each tensor its part of it.
@@ -63,22 +56,19 @@ class Segment:
             MemoryError: there is not that much.
         """
         block = self.block = memory.allocate(nbytes)
-        for (tensor, life), offset in zip(requests, offsets):
+        self.requests, self.offsets = requests, offsets
+        for (tensor, _), offset in zip(requests, offsets):
             tensor.provide(np.ndarray(tensor.shape, tensor.dtype, block, offset))
-            self.placed.append(Placed(tensor, offset, life))
 
     def holds(self, tensor: Tensor) -> bool | None:
         """Whether the tensor's memory was not given to another after it was read last; None if it is not in here."""
-        for place in self.placed:
-            if place.tensor is tensor:
-                begin, end = place.offset, place.offset + place.life.nbytes
+        for (mine, life), begin in zip(self.requests, self.offsets):
+            if mine is tensor:
+                end = begin + life.nbytes
                 # One that begins where this one ends was written in its place.
                 return not any(
-                    other is not place
-                    and other.life.first >= place.life.last
-                    and other.offset < end
-                    and other.offset + other.life.nbytes > begin
-                    for other in self.placed
+                    other is not tensor and its.first >= life.last and offset < end and offset + its.nbytes > begin
+                    for (other, its), offset in zip(self.requests, self.offsets)
                 )
         return None
 

@@ -23,6 +23,7 @@ from oplet.errors import (
     DelegateApplicationError,
     InvokeError,
     OpletError,
+    PluginError,
     PrepareError,
     StateError,
 )
@@ -30,7 +31,7 @@ from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
 from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
-from oplet.runtime.checks import check_bound, check_prepared, checked_shape
+from oplet.runtime.checks import check_prepared, checked_shape
 from oplet.runtime.failures import explained
 from oplet.runtime.folding import Folding
 from oplet.runtime.input_checks import check_inputs
@@ -280,7 +281,7 @@ class Subgraph(KernelContext):
     def _release_dynamic(self) -> None:
         """Drop the intermediate tensors with shapes of this invoke, and what was bound to their memory."""
         bound = [tensor for segment in self._segments for tensor in segment.dynamic]
-        bound += [place.tensor for segment in self._segments[1:] for place in segment.placed]
+        bound += [tensor for segment in self._segments[1:] for tensor, _ in segment.requests]
         for tensor in bound:
             if tensor.index not in self.outputs:
                 tensor.provide(None)
@@ -439,27 +440,29 @@ class Subgraph(KernelContext):
             allocation = tensor.allocation
             if allocation is _DYNAMIC:
                 self._were_dynamic.add(tensor)
-                if node.delegate is None:  # else the replaced node said so, and no more is known until the delegate's kernel says otherwise
+                if (
+                    node.delegate is None
+                ):  # else the replaced node said so, and no more is known until the delegate's kernel says otherwise
                     tensor.allocation = _ARENA
             elif allocation is _COMPUTED:
                 tensor.allocation = _ARENA
-        for tensor in node.temporaries:
-            self.session.memory.give_back(tensor)
-        node.temporaries = []
+        if node.temporaries:
+            for tensor in node.temporaries:
+                self.session.memory.give_back(tensor)
+            node.temporaries = []
         node.in_place = ()
         registration = node.registration
         if registration is not None and registration.prepare is not None:
             self._preparing = True
-            inputs, outputs = list(node.inputs), list(node.outputs)
+            inputs, outputs = node.inputs[:], node.outputs[:]
             try:
                 check_inputs(node, self.session.memory)
                 registration.prepare(self, node)
-                check_prepared(node, inputs, outputs, self._seen)
+                check_prepared(node, inputs, outputs)
             except FAILURES as error:
                 raise self.explained(PrepareError, node, error, "failed to prepare") from error
             finally:
                 self._preparing = False
-                self._seen.clear()
 
     def bind_node(self, node: Node) -> Thunk:
         registration = node.registration
@@ -468,7 +471,8 @@ class Subgraph(KernelContext):
         try:
             if registration.bind is not None:
                 thunk = registration.bind(self, node)
-                check_bound(node, thunk)
+                if not callable(thunk):
+                    raise PluginError(f"The kernel's bind returns {thunk!r} in place of a function that runs the node")
                 return watched(self, node, thunk) if self.session.checks else thunk
         except FAILURES as error:
             raise self.explained(PrepareError, node, error, "failed to prepare") from error

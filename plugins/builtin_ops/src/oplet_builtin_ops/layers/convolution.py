@@ -39,6 +39,7 @@ class Products:
         groups: of channels that are convolved apart.
         filters: output channels.
         strips: the work, a strip at a time.
+        longest: windows in the largest strip.
         padded: the input with its padding, None if it has none.
         columns: the patches of a strip, None if they need no gathering.
         accumulators: the products of a strip, None if they go straight to the output.
@@ -51,6 +52,7 @@ class Products:
     groups: int
     filters: int
     strips: Sequence[Strip]
+    longest: int
     padded: Tensor | None
     columns: Tensor | None
     accumulators: Tensor | None
@@ -59,15 +61,10 @@ class Products:
     added: int = 0
 
     @property
-    def longest(self) -> int:
-        """Windows in the largest strip."""
-        return max((strip.stop - strip.start for strip in self.strips), default=0)
-
-    @property
     def depth(self) -> int:
         """Products per output."""
-        w = self.windows
-        return w.height.filter * w.width.filter * (w.channels // self.groups)
+        _, height, width, channels = self.windows
+        return height.filter * width.filter * (channels // self.groups)
 
     def calls(
         self, source: Array, pad: Any, matrices: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
@@ -92,42 +89,58 @@ class Products:
                 part = program if number < 0 else lanes[number]
                 part += windows.padding_calls(source, padded, pad, strips)
             source = padded
-        if self.added and self.columns is not None:
-            for lane, columns in zip(lanes, self.columns.data):
-                lane.append((columns[:, self.depth].fill, (1,)))
+        depth = self.depth
+        if self.columns is None:
+            seen = source.reshape(windows.count, depth)
+        else:
+            seen = source.reshape(-1, depth) if self._gathers_rows else windows.patches(source)
+            if self.added:
+                for lane, columns in zip(lanes, self.columns.data):
+                    lane.append((columns[:, depth].fill, (1,)))
         for strip in self.strips:
-            count = strip.stop - strip.start
-            block = output[strip.start : strip.stop]
+            start, stop = strip.start, strip.stop
+            block = output[start:stop]
             if self.accumulators is not None:
-                block = self.accumulators.data[strip.lane, :count]
+                block = self.accumulators.data[strip.lane, : stop - start]
             lane = lanes[strip.lane]
             if self.columns is None:
-                rows = source.reshape(windows.count, self.depth)[strip.start : strip.stop]
-                lane.append((np.matmul, (rows, matrices[0], block)))
+                lane.append((np.matmul, (seen[start:stop], matrices[0], block)))
             else:
-                depth = self.depth + self.added
-                columns = self.columns.data[strip.lane].reshape(-1)[: count * depth * self.groups]
-                lane += self._gather(source, strip, columns)
-                parts = columns.reshape(self.groups, count, depth)
-                width = self.filters // self.groups
-                for group in range(self.groups):
-                    target = block[:, group * width : (group + 1) * width]
-                    lane.append((np.matmul, (parts[group], matrices[group], target)))
+                parts = self._gather(lane, seen, strip, self.columns.data[strip.lane])
+                if self.groups == 1:
+                    lane.append((np.matmul, (parts[0], matrices[0], block)))
+                else:
+                    width = self.filters // self.groups
+                    for group in range(self.groups):
+                        target = block[:, group * width : (group + 1) * width]
+                        lane.append((np.matmul, (parts[group], matrices[group], target)))
             lane += finish(strip, block)
         return program + run_lanes(self.context, lanes)
 
-    def _gather(self, source: Array, strip: Strip, columns: Array) -> list[Call]:
-        windows = self.windows
-        if windows.are_rows and self.groups == 1:
-            rows = source.reshape(-1, self.depth)[strip.start : strip.stop]
-            target = columns.reshape(len(rows), self.depth + self.added)[:, : self.depth]
-            return [(convert, (target, rows))]
-        patches = windows.patches(source)[strip.where]
-        size = windows.channels // self.groups
-        target = columns.reshape(self.groups, *patches.shape[:-1], size)
-        if self.groups == 1:
-            return [(convert, (target[0], patches))]
-        return [(convert, (target[g], patches[..., g * size : (g + 1) * size])) for g in range(self.groups)]
+    @property
+    def _gathers_rows(self) -> bool:
+        return self.groups == 1 and self.windows.are_rows
+
+    def _gather(self, lane: list[Call], seen: Array, strip: Strip, columns: Array) -> Array:
+        """Add the calls that gather the patches of a strip; return these, (groups, windows, depth + added).
+
+        Args:
+            seen: what all windows see.
+            columns: where the patches go, with room for the largest strip.
+        """
+        count, depth, groups = strip.stop - strip.start, self.depth, self.groups
+        parts = columns.reshape(-1)[: count * (depth + self.added) * groups].reshape(groups, count, depth + self.added)
+        if self._gathers_rows:
+            lane.append((convert, (parts[0, :, :depth], seen[strip.start : strip.stop])))
+            return parts
+        patches = seen[strip.where]
+        size = self.windows.channels // groups
+        target = parts.reshape(groups, *patches.shape[:-1], size)
+        if groups == 1:
+            lane.append((convert, (target[0], patches)))
+        else:
+            lane += [(convert, (target[g], patches[..., g * size : (g + 1) * size])) for g in range(groups)]
+        return parts
 
 
 def plan_products(
@@ -165,6 +178,7 @@ def plan_products(
         groups,
         filters,
         strips,
+        longest,
         context.add_temporary(node, windows.padded_shape, source) if windows.is_padded and strips else None,
         context.add_temporary(node, (lanes, longest, depth * groups + added), compute) if gathered else None,
         None if in_place else context.add_temporary(node, (lanes, longest, filters), compute),

@@ -47,6 +47,7 @@ class Taps:
         multiplier: output channels of each input channel.
         phases: how many sets of columns, sorted by their remainder, some tap reads; 1 if they are not sorted.
         strips: the work, a strip at a time.
+        longest: windows in the largest strip.
         padded: the input with its padding, its channels repeated, in the type to compute in; None if it serves as it is.
             Of a single map it is only what a strip reads, which stays in the cache until it is read; each lane has its own.
         accumulators: the sums of a strip, None if they go straight to the output.
@@ -59,6 +60,7 @@ class Taps:
     multiplier: int
     phases: int
     strips: Sequence[Strip]
+    longest: int
     padded: Tensor | None
     accumulators: Tensor | None
     spare: Tensor | None
@@ -74,11 +76,6 @@ class Taps:
     def sorting(self) -> int:
         """By the remainder of which number columns are sorted."""
         return self.windows.width.stride if self.phases > 1 else 1
-
-    @property
-    def longest(self) -> int:
-        """Windows in the largest strip."""
-        return max((strip.stop - strip.start for strip in self.strips), default=0)
 
     def calls(
         self, source: Array, pad: Any, weights: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
@@ -126,15 +123,15 @@ class Taps:
         return program + run_lanes(self.context, lanes)
 
     def _fill_calls(self, source: Array, pad: Any, planes: list[Array], rows: Rows) -> list[Call]:
-        w = self.windows.width
+        before, sorting = self.windows.width.before, self.sorting
         source = source[:, rows.source]
         batch, height, _, channels = source.shape
         program: list[Call] = []
         for phase, plane in enumerate(planes):
             # Column `phase + j * sorting` of the padded map is column j of the plane.
-            first = max(0, -(-(w.before - phase) // self.sorting))
-            start = phase + first * self.sorting - w.before
-            columns = source[:, :, start :: self.sorting]
+            first = max(0, -(-(before - phase) // sorting))
+            start = phase + first * sorting - before
+            columns = source[:, :, start::sorting]
             count = columns.shape[2]
             plane = plane[:, rows.padded]
             program += border_calls(plane, pad, rows.top, height, first, count)
@@ -151,29 +148,35 @@ class Taps:
     def _phase_calls(
         self, plane: Array, phase: int, strip: Strip, weights: Array, tiled: dict[tuple[int, int], Array], target: Array
     ) -> list[Call]:
-        h, w, channels = self.windows.height, self.windows.width, self.windows.channels
+        _, h, w, channels = self.windows
         images, rows, columns = strip.where
-        step = w.stride // self.sorting
+        sorting = self.sorting
+        step = w.stride // sorting
         image, row, column, item = plane.strides
-        weights = weights[:, phase :: self.sorting]
-        joined = _joined(columns.stop - columns.start, channels) if step == 1 else 1
+        if sorting > 1:
+            weights = weights[:, phase::sorting]
+        i, j, _ = weights.shape
+        b, height, length, _ = target.shape
+        joined = _joined(length, channels) if step == 1 else 1
+        origin = images.start * image + rows.start * h.stride * row + columns.start * step * column
         program: list[Call] = []
-        done = columns.start
-        for width in (joined, (columns.stop - columns.start) % joined):
-            blocks = (columns.stop - done) // width if width else 0
+        done = 0
+        for width in (joined, length % joined):
+            blocks = (length - done) // width if width else 0
             if not blocks:
                 continue
             patches = strided(
                 plane,
-                (target.shape[0], target.shape[1], blocks, *weights.shape[:2], width * channels),
+                (b, height, blocks, i, j, width * channels),
                 (image, row * h.stride, column * step * width, row * h.dilation, column * w.dilation, item),
-                images.start * image + rows.start * h.stride * row + done * step * column,
+                origin + done * step * column,
             )
-            if (phase, width) not in tiled:
-                tiled[phase, width] = weights[:, :, None].repeat(width, 2).reshape(*weights.shape[:2], -1)
-            part = target[:, :, done - columns.start : done - columns.start + blocks * width]
-            part = part.reshape(*part.shape[:2], blocks, width * channels)
-            program.append((_sum_of_products, (patches, tiled[phase, width], part)))
+            factors = tiled.get((phase, width))
+            if factors is None:
+                factors = tiled[phase, width] = weights[:, :, None].repeat(width, 2).reshape(i, j, width * channels)
+            part = target if blocks * width == length else target[:, :, done : done + blocks * width]
+            part = part.reshape(b, height, blocks, width * channels)
+            program.append((_sum_of_products, (patches, factors, part)))
             done += blocks * width
         return program
 
@@ -215,20 +218,22 @@ def plan_taps(
     phases = min(width.stride, width.filter) if sorts else 1
     lanes = lane_count(context, windows.count * channels * (windows.height.filter * width.filter * _TAP + _FINISH))
     strips = shared_strips(windows, max(1, (_STRIP if phases == 1 else _SORTED_STRIP) // max(channels, 1)), by_image, lanes)
-    largest = max((strip.stop - strip.start for strip in strips), default=0) * channels
+    longest = max([strip.stop - strip.start for strip in strips], default=0)
+    largest = longest * channels
     needs_copy = windows.is_padded or source != compute or multiplier > 1 or phases > 1
     batch, height, columns, _ = windows.padded_shape
     sets = 1
     if batch == 1 and strips:
         sets = lanes
         read = [windows.rows_read([strip]).padded for strip in strips]
-        height = max(rows.stop - rows.start for rows in read)
+        height = max([rows.stop - rows.start for rows in read])
     shape = (sets, phases, batch, height, -(-columns // (width.stride if phases > 1 else 1)), channels)
     return Taps(
         windows,
         multiplier,
         phases,
         strips,
+        longest,
         context.add_temporary(node, shape, compute) if needs_copy and strips else None,
         None if in_place else context.add_temporary(node, (lanes, largest), compute),
         context.add_temporary(node, (lanes, largest), compute) if phases > 1 else None,

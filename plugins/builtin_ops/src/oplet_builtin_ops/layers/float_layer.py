@@ -46,11 +46,13 @@ class FloatFinish:
         if factors is not None:
             program.append((np.multiply, (block, factors, block)))
         if self.bias is not None:
-            joined = repeats(*block.shape) if self.fixed else 1
-            if joined not in self._joined:
-                self._joined[joined] = repeated(self.bias.reshape(-1), joined)
-            rows = block.reshape(-1, block.shape[1] * joined)
-            program.append((np.add, (rows, self._joined[joined], rows)))
+            count, channels = block.shape
+            joined = repeats(count, channels) if self.fixed else 1
+            added = self._joined.get(joined)
+            if added is None:
+                added = self._joined[joined] = repeated(self.bias.reshape(-1), joined)
+            rows = block.reshape(-1, channels * joined)
+            program.append((np.add, (rows, added, rows)))
         bounds = _bounds(self.activation)
         if bounds is not None:
             program.append((clip, (block, *bounds, block)))
