@@ -143,9 +143,9 @@ class Memory:
             LimitError: it is too large, or all together are.
         """
         nbytes = self.check_tensor(tensor)
-        if tensor in self._own:
-            self.give_back(tensor)
-        self.check_arena(nbytes, tensor)
+        self._total -= self._own.pop(tensor, 0)
+        if self._total + nbytes > self._most_together:
+            self.check_arena(nbytes, tensor)
         self._own[tensor] = nbytes
         self._total += nbytes
 

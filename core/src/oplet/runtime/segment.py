@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -82,11 +83,12 @@ def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
     Raises:
         MemoryError: there is not that much; ValueError: no address space holds it.
     """
-    if tensor.dtype.hasobject:
-        return np.full(tensor.shape, b"" if tensor.type is TensorType.STRING else None, object)
-    nbytes = tensor.nbytes
+    shape, dtype = tensor.shape, tensor.dtype
+    if dtype.hasobject:
+        return np.full(shape, b"" if tensor.type is TensorType.STRING else None, object)
+    nbytes = math.prod(shape) * dtype.itemsize
     if nbytes < _SMALL:
-        small: Array = (np.zeros if zeroed else np.empty)(tensor.shape, tensor.dtype)
+        small: Array = np.zeros(shape, dtype) if zeroed else np.empty(shape, dtype)
         return small
-    array: Array = np.ndarray(tensor.shape, tensor.dtype, memory.allocate(nbytes, zeroed=zeroed))
+    array: Array = np.ndarray(shape, dtype, memory.allocate(nbytes, zeroed=zeroed))
     return array

@@ -18,8 +18,11 @@ _SIGN_AND_NUMBER: Final = np.array(-(1 << 31) | 0x7FFF << 13, np.int32)
 _SHIFT: Final = np.array(13, np.int32)
 #: What a float with the exponent bits of a half is too small by, subnormal halves included.
 _BIAS: Final = np.array(2.0 ** (127 - 15), np.float32)
-#: What infinities and NaNs become, which have the exponent behind the largest.
-_BEYOND: Final = 2.0**16
+#: The bits from which on positive halves are infinities and NaNs, and negative ones.
+_BEYOND: Final = 0x7C00
+_BEYOND_BELOW: Final = 0xFC00
+
+_largest = np.maximum.reduce
 
 
 def widen_half(source: NDArray[np.float16], target: NDArray[np.float32]) -> None:
@@ -35,5 +38,5 @@ def widen_half(source: NDArray[np.float16], target: NDArray[np.float32]) -> None
         np.left_shift(number, _SHIFT, number)
         np.bitwise_and(number, _SIGN_AND_NUMBER, number)
         np.multiply(block, _BIAS, block)
-        if block.max() >= _BEYOND or block.min() <= -_BEYOND:
-            block[...] = halves[start : start + _BLOCK]
+    if _largest(bits) >= _BEYOND or _largest(halves.view(np.uint16)) >= _BEYOND_BELOW:
+        floats[...] = halves

@@ -88,7 +88,7 @@ def _bind_integer(node: Node) -> Thunk:
 
 def _bind_uint8(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
-    (top, bottom, down, _), (left, right, across, _) = _neighbours(node)
+    (top, bottom, down, *_), (left, right, across, *_) = _neighbours(node)
     one = np.float32(1)
     down, across = down[:, None, None], across[:, None]
 

@@ -8,7 +8,8 @@ Numerics: tflite/kernels/internal/reference/resize_bilinear.h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache, wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,15 @@ _ONE = 1 << 10
 
 #: Outputs whose neighbours are found at once.
 _PART = 1 << 16
+#: What is made for axes up to this length is kept.
+_USUAL = 1 << 10
+
+#: What finds neighbours: of the length of an axis, the number of outputs along it, and the two options.
+Find = Callable[[int, int, bool, bool], "Neighbours"]
+
+
+#: A slice of outputs, the inputs that they see, and the matrix between the two.
+Block = tuple[slice, slice, Array]
 
 
 class Neighbours(NamedTuple):
@@ -37,19 +47,34 @@ class Neighbours(NamedTuple):
         upper: position of the upper neighbour.
         fraction: the way from the lower to the upper, 0 to `one`.
         one: what counts as the whole way.
+        blocks: the products that interpolate so, once they were asked for, by the character of their type.
     """
 
     lower: Array
     upper: Array
     fraction: Array
     one: int
+    blocks: dict[str, list[Block]]
 
 
+def remembered(find: Find) -> Find:
+    """The same function, which makes the neighbours of axes of usual lengths once: maps are often square, or of one size."""
+    kept = lru_cache(maxsize=64)(find)
+
+    @wraps(find)
+    def found(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
+        make = kept if max(length, outputs) <= _USUAL else find
+        return make(length, outputs, align_corners, half_pixel_centers)
+
+    return found
+
+
+@remembered
 def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
     """The neighbours by LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale, half = np.float32(steps) / np.float32(spaces), np.float32(0.5)
-    found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.float32), 1)
+    found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.float32), 1, {})
     for part in _parts(outputs):
         index = np.arange(part.start, part.stop, dtype=np.float32)
         real = (index + half) * scale - half if half_pixel_centers else index * scale
@@ -59,11 +84,12 @@ def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_
     return found
 
 
+@remembered
 def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
     """The neighbours by LiteRT's 10-bit arithmetic, with all fractions cut to lowest terms."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = (_ONE * steps + spaces // 2) // spaces
-    found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.int32), _ONE)
+    found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.int32), _ONE, {})
     terms = _ONE
     for part in _parts(outputs):
         real = np.arange(part.start, part.stop) * scale + (scale // 2 - _ONE // 2 if half_pixel_centers else 0)
@@ -89,8 +115,14 @@ def between_shape(source: Shape, output: Shape) -> Shape:
     return (batch, output[1], width, channels)
 
 
-def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[tuple[slice, slice, Array]]:
-    """Slices of outputs, the inputs that they see, and the matrix between the two."""
+def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[Block]:
+    """The products that interpolate along an axis of this length."""
+    if dtype.char not in axis.blocks:
+        axis.blocks[dtype.char] = _made_blocks(axis, length, dtype)
+    return axis.blocks[dtype.char]
+
+
+def _made_blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[Block]:
     count = len(axis.lower)
     size = min(_BLOCK, max(1, _BLOCK * count // length))
     blocks = []
@@ -99,8 +131,8 @@ def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[
         first, end = int(lower.min()), int(upper.max()) + 1
         rows = np.arange(len(lower))
         matrix = np.zeros((len(rows), end - first), dtype)
-        np.add.at(matrix, (rows, lower - first), axis.one - fraction)
-        np.add.at(matrix, (rows, upper - first), fraction)
+        matrix[rows, lower - first] = axis.one - fraction
+        matrix[rows, upper - first] += fraction  # both neighbours may be the same
         blocks.append((slice(start, start + len(rows)), slice(first, end), matrix))
     return blocks
 
