@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array, Tensor
@@ -38,6 +39,7 @@ class Placing:
 
     def __init__(self, context: KernelContext, last_use: Mapping[int, int], end: int) -> None:
         self._context = context
+        self._keeps_all = context.session.preserve_all_tensors
         self._last_use = last_use
         self._end = end
         self._requests: list[Request] = []
@@ -69,22 +71,23 @@ class Placing:
         if (
             output is None
             or node.delegate is not None
-            or self._context.session.preserve_all_tensors
-            or output.allocation is not Allocation.ARENA
+            or self._keeps_all
+            or output.allocation is not _ARENA
             or output.is_variable
             or output.delegate is not None
             or output in self._lives
         ):
             return None
         for tensor in node.in_place:
-            if self._lives.get(tensor) == position and tensor.nbytes == output.nbytes and tensor.delegate is None:
+            if self._lives.get(tensor) == position and tensor.delegate is None and tensor.nbytes == output.nbytes:
                 return tensor
         return None
 
     def _request(self, tensor: Tensor, first: int, last: int) -> bool:
         """Ask for arena memory if the tensor lives there, or see to the memory that it has elsewhere; whether it lives there."""
-        if tensor.allocation is _ARENA and not tensor.dtype.hasobject and (nbytes := tensor.nbytes):
-            if self._context.session.preserve_all_tensors:
+        dtype = tensor.dtype
+        if tensor.allocation is _ARENA and not dtype.hasobject and (nbytes := prod(tensor.shape) * dtype.itemsize):
+            if self._keeps_all:
                 first, last = 0, self._end
             self._requests.append((tensor, memory.Lifetime(nbytes, first, last)))
             return True
@@ -101,7 +104,9 @@ class Placing:
         Raises:
             LimitError: it is more than is allowed, or than there is.
         """
-        requests = [request for request in self._requests if not self._take(request[0], offered)]
+        requests = self._requests
+        if offered:
+            requests = [request for request in requests if not self._take(request[0], offered)]
         if not requests:
             return
         session = self._context.session
@@ -125,6 +130,9 @@ class Placing:
             segment.place(requests, [placement.offsets[numbers[tensor]] for tensor, _ in requests], placement.nbytes)
         except MemoryError:
             raise self._context.too_much(placement.nbytes, largest) from None
+        for tensor, life in requests:
+            if life.last == self._end:  # the caller may read it before a node has written it
+                tensor.data.fill(0)
 
     def _take(self, tensor: Tensor, offered: Mapping[Tensor, Array]) -> bool:
         """Give a tensor the memory that a kernel offers for it, if one does; whether it has it."""

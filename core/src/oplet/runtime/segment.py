@@ -47,7 +47,7 @@ class Segment:
         self.offsets: Sequence[int] = ()
 
     def place(self, requests: list[Request], offsets: list[int], nbytes: int) -> None:
-        """Make the arena and give each tensor its part of it.
+        """Make the arena, whatever is in it, and give each tensor its part of it.
 
         Args:
             offsets: where each tensor lies.
@@ -56,7 +56,7 @@ class Segment:
         Raises:
             MemoryError: there is not that much.
         """
-        block = self.block = memory.allocate(nbytes)
+        block = self.block = memory.allocate(nbytes, zeroed=False)
         self.requests, self.offsets = requests, offsets
         for (tensor, _), offset in zip(requests, offsets):
             tensor.provide(np.ndarray(tensor.shape, tensor.dtype, block, offset))

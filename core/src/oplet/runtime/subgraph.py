@@ -414,13 +414,14 @@ class Subgraph(KernelContext):
                 provide(self, tensor)
             self.reset_variables()
         position = start
+        folding, watch = self.folding, self.session.watch
         for position in range(start, len(self.execution_plan)):
             node = self.nodes[self.execution_plan[position]]
-            if self.folding.holds(node):
+            if folding.holds(node):
                 continue
-            self.session.watch.check()
+            watch.check()
             self._prepare(node)
-            if self.folding.fold(node):
+            if folding.fold(node):
                 continue
             nodes.append(node)
             placing.add_node(node, position)

@@ -56,14 +56,13 @@ def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
 def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:
     """Refuse the node unless it has `inputs` inputs, at most `optional` more, and `outputs` outputs."""
     given = node.inputs
-    most = inputs + optional
-    if not inputs <= len(given) <= most:
-        wanted = f"{inputs}" if not optional else f"{inputs} to {most}"
+    if not inputs <= len(given) <= inputs + optional:
+        wanted = f"{inputs}" if not optional else f"{inputs} to {inputs + optional}"
         ensure(False, f"it has {len(given)} inputs and takes {wanted}.")
-    ensure(len(node.outputs) == outputs, lambda: f"it has {len(node.outputs)} outputs and gives {outputs}.")
-    for position in range(inputs):
-        if given[position] is None:
-            ensure(False, f"input {position} is left out (-1) and may not be.")
+    if len(node.outputs) != outputs:
+        ensure(False, f"it has {len(node.outputs)} outputs and gives {outputs}.")
+    if None in given[:inputs]:
+        ensure(False, f"input {given.index(None)} is left out (-1) and may not be.")  # type: ignore[arg-type]
 
 
 def ensure_same_type(a: Tensor, b: Tensor) -> None:
