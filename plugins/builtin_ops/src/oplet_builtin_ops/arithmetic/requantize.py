@@ -106,7 +106,8 @@ class Requantizer:
         rows, channels = output.shape
         joined = repeats(rows, channels)
         shape = (rows // joined, channels * joined)
-        acc, scratch = (array.reshape(-1)[: output.size].reshape(shape) for array in (accumulators, scratch))
+        acc = accumulators.reshape(shape)
+        scratch = scratch.reshape(-1)[: output.size].reshape(shape)
         # What is scaled, and memory that is free while it is: float64 accumulators are scaled where they are.
         u, spare = (acc, scratch) if acc.dtype == np.float64 else (scratch, acc)
         unsigned = output.view(_UNSIGNED[output.dtype.itemsize]).reshape(shape)
@@ -202,12 +203,12 @@ class Requantizer:
         """Bits of a multiplier."""
         return 15 if self.rounding is Rounding.WIDE else 31
 
-    @property
+    @cached_property
     def _is_small(self) -> bool:
         """Whether products of accumulators and multipliers stay below 2**52 units."""
         return self.limit < 2.0 ** (52 - self._unit_bits)
 
-    @property
+    @cached_property
     def _is_one_sided(self) -> bool:
         """Whether everything below zero is clamped, so that the rounding of negative numbers does not matter."""
         return self.low >= self.zero_point and self.rounding is not Rounding.FLOAT

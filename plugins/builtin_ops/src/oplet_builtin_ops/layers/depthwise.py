@@ -99,20 +99,23 @@ class Taps:
             program += self._fill_calls(source, pad, planes, self.windows.rows_read(self.strips))
         channels = self.windows.channels
         tiled: dict[tuple[int, int], Array] = {}
+        by_strip = self.padded is not None and self.by_strip
         for strip in self.strips:
-            count = strip.stop - strip.start
-            block = output[strip.start : strip.stop]
+            start, stop = strip.start, strip.stop
+            count = stop - start
+            block = output[start:stop]
             if self.accumulators is not None:
                 block = self.accumulators.data[strip.lane, : count * channels].reshape(count, channels)
             lane = lanes[strip.lane]
-            if self.padded is not None and self.by_strip:
+            images, rows, seen = strip.where
+            if by_strip:
                 read = self.windows.rows_read([strip])
                 size = read.padded.stop - read.padded.start
                 planes = list(self.padded.data[strip.lane][:, :, :size])
                 lane += self._fill_calls(source, pad, planes, Rows(slice(0, size), read.source, read.top))
-                images, rows, seen = strip.where
-                strip = Strip((images, slice(0, rows.stop - rows.start), seen), strip.start, strip.stop, strip.lane)
-            shape = tuple(s.stop - s.start for s in strip.where) + (channels,)
+                rows = slice(0, rows.stop - rows.start)
+                strip = Strip((images, rows, seen), start, stop, strip.lane)
+            shape = images.stop - images.start, rows.stop - rows.start, seen.stop - seen.start, channels
             lane += self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
             if self.spare is not None:
                 spare = self.spare.data[strip.lane, : count * channels]

@@ -54,8 +54,8 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     if len(scales) > 1:
         given = quantization.quantized_dimension  # type: ignore[union-attr]
         ensure(given == axis, lambda: f"the scales of {weights} run along dimension {given} and must run along {axis}.")
-    bad = ~(np.isfinite(scales) & (scales > 0))
-    if bad.any():  # a message about an array takes long to write
+    if not (scales.min() > 0 and scales.max() < np.inf):  # a NaN is neither
+        bad = ~(np.isfinite(scales) & (scales > 0))
         ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and above zero.")
     return np.asarray(scales, np.float32)
 
@@ -71,7 +71,8 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
         ensure_type(source, TensorType.INT8, TensorType.INT16)
     kind = np.float32 if narrow else np.float64
     products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
-    return np.broadcast_to(products / ensure_scale(output), (channels,))
+    factors = products / ensure_scale(output)
+    return factors if len(factors) == channels else factors.repeat(channels)
 
 
 def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
