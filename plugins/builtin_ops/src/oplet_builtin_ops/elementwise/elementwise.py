@@ -117,7 +117,7 @@ def table_registration(
         if uses_table(source, output):
             node.prepared = node.cached(f"table of {source.type.name}", lambda: table(source, output))
         else:
-            ensure(source.type in plain, f"{source} must be quantized; it has no scale.")
+            ensure(source.type in plain, lambda: f"{source} must be quantized; it has no scale.")
 
     def bind(context: Context, node: Node) -> Thunk:
         source, output = node.inputs[0].data, node.outputs[0].data

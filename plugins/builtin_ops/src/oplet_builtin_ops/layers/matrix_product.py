@@ -61,13 +61,15 @@ def plan_product(left: Tensor, right: Tensor, adj_x: bool, adj_y: bool) -> Matri
     rank = max(left.ndim, right.ndim)
     first, second = ((1,) * (rank - tensor.ndim) + tensor.shape for tensor in (left, right))
     for m, n in zip(first[:-2], second[:-2]):
-        ensure(m == n or 1 in (m, n), f"the dimensions before the matrices do not broadcast: {left} with {right}.")
+        ensure(m == n or 1 in (m, n), lambda: f"the dimensions before the matrices do not broadcast: {left} with {right}.")
     rows, depth = first[:-3:-1] if adj_x else first[-2:]
     inner, columns = second[:-3:-1] if adj_y else second[-2:]
     ensure(
         depth == inner,
-        f"rows of {depth} values cannot be multiplied with columns of {inner}: {left} with {right}, "
-        f"adj_x {adj_x}, adj_y {adj_y}.",
+        lambda: (
+            f"rows of {depth} values cannot be multiplied with columns of {inner}: {left} with {right}, "
+            f"adj_x {adj_x}, adj_y {adj_y}."
+        ),
     )
     batches = tuple(n if m == 1 else m for m, n in zip(first[:-2], second[:-2]))
     return MatrixProduct(adj_x, adj_y, (*batches, rows, columns), depth, all(n == 1 for n in second[:-2]))

@@ -48,7 +48,8 @@ def prepare(context: Context, node: Node) -> None:
     ensure((left.type, right.type) in _COMBINATIONS, f"BATCH_MATMUL does not multiply {left.type.name} with {right.type.name}.")
     ensure_type(output, *_COMBINATIONS[left.type, right.type])
     for tensor in (left, right):
-        ensure(2 <= tensor.ndim <= 5, f"{tensor} must have 2 to 5 dimensions.")
+        if not 2 <= tensor.ndim <= 5:
+            ensure(False, f"{tensor} must have 2 to 5 dimensions.")
     options = node.options(BatchMatMulOptions)
     product = plan_product(left, right, options.adj_x, options.adj_y)
     context.resize_tensor(output, product.shape)

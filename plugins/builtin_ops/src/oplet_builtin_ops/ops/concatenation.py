@@ -45,7 +45,8 @@ def prepare(context: Context, node: Node) -> None:
         fits = tensor.ndim == first.ndim and all(
             mine == its for i, (mine, its) in enumerate(zip(tensor.shape, first.shape)) if i != axis
         )
-        ensure(fits, f"{tensor} and {first} differ elsewhere than on axis {axis}, along which they are concatenated.")
+        if not fits:
+            ensure(False, f"{tensor} and {first} differ elsewhere than on axis {axis}, along which they are concatenated.")
         length += tensor.shape[axis] if tensor.ndim else 1
         if tensor.type == TensorType.INT8:
             ensure_same_quantization(tensor, output)

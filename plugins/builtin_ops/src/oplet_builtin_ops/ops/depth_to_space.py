@@ -14,13 +14,13 @@ def prepare(context: Context, node: Node) -> None:
     source, output = node.inputs[0], node.outputs[0]
     ensure_type(source, *_TYPES)
     ensure_same_type(source, output)
-    ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
+    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
     block = node.options(DepthToSpaceOptions).block_size
     ensure(block > 0, f"block_size is {block} and must be above zero.")
     batch, height, width, channels = source.shape
     ensure(
         channels % (block * block) == 0,
-        f"{source} has {channels} channels, which blocks of {block} x {block} do not divide.",
+        lambda: f"{source} has {channels} channels, which blocks of {block} x {block} do not divide.",
     )
     context.resize_tensor(output, (batch, height * block, width * block, channels // (block * block)))
 

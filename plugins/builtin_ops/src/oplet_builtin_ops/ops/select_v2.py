@@ -19,12 +19,9 @@ def prepare(context: Context, node: Node) -> None:
     shape: list[int] = []
     for dims in zip(*padded):
         wanted = {dim for dim in dims if dim != 1} or {1}
-        ensure(
-            len(wanted) == 1,
-            "Given shapes, {}, {} and {}, are not broadcastable: {}.".format(
-                *(list(tensor.shape) for tensor in tensors), ", ".join(str(tensor) for tensor in tensors)
-            ),
-        )
+        if len(wanted) != 1:
+            given = "{}, {} and {}".format(*(list(tensor.shape) for tensor in tensors))
+            ensure(False, f"Given shapes, {given}, are not broadcastable: {', '.join(map(str, tensors))}.")
         shape += wanted
     context.resize_tensor(output, shape)
 

@@ -14,10 +14,10 @@ def _box(node: Node) -> tuple[slice, ...]:
     box = []
     for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
         end = dim if size == -1 else begin + size
-        ensure(
-            size >= -1 and 0 <= begin <= end <= dim,
-            f"begin {begins} and size {sizes} leave {source}: axis {axis} takes {size} from {begin} on and has {dim}.",
-        )
+        if size < -1 or not 0 <= begin <= end <= dim:
+            ensure(
+                False, f"begin {begins} and size {sizes} leave {source}: axis {axis} takes {size} from {begin} on and has {dim}."
+            )
         box.append(slice(begin, end))
     return tuple(box)
 
@@ -48,7 +48,8 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, output)
     for tensor in (begin, size):
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
-        ensure(tensor.shape == (source.ndim,), f"{tensor} must have one value for each of the {source.ndim} axes of {source}.")
+        if tensor.shape != (source.ndim,):
+            ensure(False, f"{tensor} must have one value for each of the {source.ndim} axes of {source}.")
     node.prepared = _shape(node)
     if node.prepared is None:
         context.set_dynamic(output)

@@ -53,7 +53,7 @@ def prepare_pad(context: Context, node: Node) -> None:
         limits = np.iinfo(output.dtype)
         ensure(
             limits.min <= output.zero_point <= limits.max,
-            f"{output} has zero point {output.zero_point}, which its type cannot hold; padding is made of it.",
+            lambda: f"{output} has zero point {output.zero_point}, which its type cannot hold; padding is made of it.",
         )
     defer_or_resize(context, node, [paddings], _shapes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numpy import may_share_memory
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, ensure
@@ -100,7 +101,8 @@ def resolve_axis(axis: int, rank: int, what: str = "axis") -> int:
     Raises:
         EnsureError: there is no such axis.
     """
-    ensure(-rank <= axis < rank, f"{what} is {axis}, which a tensor of rank {rank} does not have.")
+    if not -rank <= axis < rank:
+        ensure(False, f"{what} is {axis}, which a tensor of rank {rank} does not have.")
     return axis + rank if axis < 0 else axis
 
 
@@ -163,7 +165,8 @@ def offer_in_place(node: Node) -> None:
 
 def copier(target: Array, source: Array) -> Thunk:
     """A thunk that copies one array, or view, into another of the same shape; it does nothing where the two are the same memory."""
-    if target.__array_interface__["data"] == source.__array_interface__["data"] and target.strides == source.strides:
+    overlap = target.strides == source.strides and may_share_memory(target, source)
+    if overlap and target.__array_interface__["data"] == source.__array_interface__["data"]:  # slow to ask for
         return _nothing
 
     def run() -> None:
