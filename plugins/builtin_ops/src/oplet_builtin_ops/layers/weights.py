@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,8 @@ __all__ = ["CLAMPS", "ensure_bias", "row_sums", "transposed", "weight_data"]
 #: Values of matrices that are transposed, or summed, in blocks; the rows of a block: a few cache lines of a transpose.
 _LARGE: Final = 1 << 16
 _BLOCK: Final = 64
+#: Bytes between values that compete for the same places in the first-level cache.
+_CLASHING: Final = 256
 #: Bytes, whose sum float32 holds whatever they are.
 _EXACT: Final = 1 << 16
 
@@ -43,7 +46,9 @@ def transposed(matrices: Array, dtype: Any) -> Array:
     """The transposes of matrices, in a given type and contiguous; a block at a time where they are larger than the cache."""
     turned = matrices.swapaxes(-1, -2)
     rows = matrices.shape[-2]
-    if matrices[..., :1, :].size * rows < _LARGE or rows <= _BLOCK:
+    # Values that are a multiple of some cache lines apart drive one another out of the cache early.
+    large = _LARGE if matrices.strides[-2] % _CLASHING else _LARGE // 4
+    if math.prod(matrices.shape) < large or rows <= _BLOCK:
         return np.ascontiguousarray(turned, dtype)
     result = np.empty(turned.shape, dtype)
     for start in range(0, rows, _BLOCK):
