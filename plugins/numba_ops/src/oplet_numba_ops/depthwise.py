@@ -9,7 +9,7 @@ import numpy as np
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.finishing import Finishing
-from oplet_numba_ops.memory import Array, aligned, padded_rows
+from oplet_numba_ops.memory import Array, address, aligned, padded_rows
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.processor import windows_together
 from oplet_numba_ops.shares import grid
@@ -99,10 +99,10 @@ def plan_depthwise(
         values, result = source.data, output.data
         maps = values.reshape(windows.batch * h.size, -1)
         lines = [ring.data for ring in rings] or [_border(pad, width * row)] * len(ranges)
+        taken, table, outputs = address(weights), address(finish.table), address(result)
         arguments = [
             (
-                maps, ring, np.zeros(h.filter, np.int64), weights.ctypes.data, finish.table.ctypes.data, finish.channels,
-                columns, multiplier, result.ctypes.data, *rows, first * whole, last * whole,
+                maps, ring, np.zeros(h.filter, np.int64), taken, table, finish.channels, columns, multiplier, outputs, *rows, first * whole, last * whole,
                 h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation,
                 int(direct), pad, *finish.bounds,
             )

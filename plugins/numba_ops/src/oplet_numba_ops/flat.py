@@ -7,7 +7,7 @@ from typing import Any
 
 from oplet import Context
 from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.memory import Array, flat
+from oplet_numba_ops.memory import Array, address, flat
 from oplet_numba_ops.overriding import Bind
 from oplet_numba_ops.shares import WORTH_VALUES, cut
 from oplet_numba_ops.team import Step, ready, thunk
@@ -45,7 +45,7 @@ def plan_flat(
     def bind() -> Any:
         arrays: list[Array] = [flat(tensor.data) if bits is None else flat(tensor.data).view(bits) for tensor in tensors]
         chosen = kernel
-        if over is not None and arrays[0].ctypes.data == arrays[-1].ctypes.data:
+        if over is not None and address(arrays[0]) == address(arrays[-1]):
             chosen = over
             del arrays[0]
         parts = [(*(array[first:last] for array in arrays), *constants) for first, last in ranges]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from oplet import Context, Node, Tensor, TensorType
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.finishing import Finishing, quantized_finishing
-from oplet_numba_ops.memory import Array, aligned
+from oplet_numba_ops.memory import Array, address, aligned
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.padding import pad_kernel
 from oplet_numba_ops.processor import has_byte_products, tile_rows
@@ -32,15 +33,18 @@ _WORTH_BYTES = 250_000
 _WORTH_COPYING = 8_000
 
 
-@dataclass(frozen=True)
-class _Layout:
+#: Windows whose layout is remembered, if there are not more.
+_KEPT = 1 << 14
+
+
+class _Layout(NamedTuple):
     """How the windows lie in memory.
 
     Attributes:
         runs: how many runs of consecutive values make a window.
         length: values of a run.
-        offsets: of the runs, in values.
-        starts: of the windows, in values.
+        offsets: of the runs, in bytes.
+        starts: of the windows, in bytes.
     """
 
     runs: int
@@ -49,25 +53,35 @@ class _Layout:
     starts: Array
 
 
-def _layout(windows: Windows) -> _Layout:
+def _layout(windows: Windows, item: int) -> _Layout:
+    """The layout of windows over a map of values of `item` bytes; layers of a model have the same again and again."""
+    return (_few_layouts if windows.count <= _KEPT else _lay_out)(windows, item)
+
+
+def _lay_out(windows: Windows, item: int) -> _Layout:
     h, w, channels = windows.height, windows.width, windows.channels
     batch, rows, columns, _ = windows.padded_shape
     row = columns * channels
-    images, y, x = np.ogrid[:batch, : h.out, : w.out]
-    starts = (images * rows + y * h.stride) * row + x * (w.stride * channels)
+    images, y, x = (np.arange(count, dtype=np.int64) for count in (batch, h.out, w.out))
+    lines = (images[:, None] * rows + y * h.stride) * (row * item)
+    starts = (lines[:, :, None] + x * (w.stride * channels * item)).reshape(-1)
+    down = np.arange(h.filter, dtype=np.int64) * (h.dilation * row * item)
     if w.dilation == 1:
         if h.filter > 1 and w.filter == columns and h.dilation == 1:
-            return _Layout(1, h.filter * row, np.zeros(1, np.int64), starts.reshape(-1))
-        return _Layout(h.filter, w.filter * channels, np.arange(h.filter) * (h.dilation * row), starts.reshape(-1))
-    i, j = np.ogrid[: h.filter, : w.filter]
-    offsets = i * (h.dilation * row) + j * (w.dilation * channels)
-    return _Layout(h.filter * w.filter, channels, offsets.reshape(-1), starts.reshape(-1))
+            return _Layout(1, h.filter * row, np.zeros(1, np.int64), starts)
+        return _Layout(h.filter, w.filter * channels, down, starts)
+    across = np.arange(w.filter, dtype=np.int64) * (w.dilation * channels * item)
+    return _Layout(h.filter * w.filter, channels, (down[:, None] + across).reshape(-1), starts)
 
 
+_few_layouts = lru_cache(maxsize=64)(_lay_out)
+
+
+@lru_cache(maxsize=256)
 def _vectors(filters: int) -> int:
     """How many vectors of filters make a panel, so that few are in vain."""
     costs = {4: 1.0, 3: 1.0, 2: 1.03, 1: 1.25}
-    return min((v for v in tile_rows()), key=lambda v: -(-filters // (v * LANES)) * v * costs[v])
+    return min(tile_rows(), key=lambda v: -(-filters // (v * LANES)) * v * costs[v])
 
 
 def _panels(matrix: Array, layout: _Layout, vectors: int, integer: bool) -> Array:
@@ -77,9 +91,12 @@ def _panels(matrix: Array, layout: _Layout, vectors: int, integer: bool) -> Arra
     count = -(-filters // width)
     group = 4 if integer else 1
     steps = -(-layout.length // group)
-    whole = np.zeros((count * width, layout.runs, steps * group), np.int8 if integer else np.float32)
-    whole[:filters, :, : layout.length] = matrix.reshape(filters, layout.runs, layout.length)
-    panels = aligned((count, layout.runs, steps, width, group), whole.dtype)
+    kind = np.int8 if integer else np.float32
+    whole = matrix.reshape(filters, layout.runs, layout.length)
+    if (filters, layout.length) != (count * width, steps * group):
+        whole = np.zeros((count * width, layout.runs, steps * group), kind)
+        whole[:filters, :, : layout.length] = matrix.reshape(filters, layout.runs, layout.length)
+    panels = aligned((count, layout.runs, steps, width, group), kind)
     panels[...] = whole.reshape(count, width, layout.runs, steps, group).transpose(0, 2, 3, 1, 4)
     return panels
 
@@ -107,7 +124,8 @@ def plan_tiles(
     if not windows.count or not filters:
         return None
     finish = finishing()
-    layout = _layout(windows)
+    item = 1 if integer else 4
+    layout = _layout(windows, item)
     vectors = _vectors(filters)
     tile = tile_rows()[vectors] if windows.count > 1 else 1
     product = product_kernel(vectors, tile, integer, finish.bits, finish.rounding)
@@ -116,16 +134,14 @@ def plan_tiles(
     flip = 0x80 if source.type == TensorType.INT8 else 0
     scratch: Tensor | None = None
     if windows.is_padded or source.type != compute:
-        size = int(np.prod(windows.padded_shape))
+        size = prod(windows.padded_shape)
         scratch = context.add_temporary(node, (size + 64,), compute)
         fill = pad_kernel("" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}")
         ready(fill)
         lines = windows.padded_shape[0] * windows.padded_shape[1]
         strips = cut(lines, size // _WORTH_COPYING, context.num_threads)
     panels = node.cached(f"panels {vectors} {layout.runs} {integer}", lambda: _panels(rows(), layout, vectors, integer))
-    item = 1 if integer else 4
-    starts = np.ascontiguousarray(layout.starts, np.int64) * item
-    offsets = np.ascontiguousarray(layout.offsets, np.int64) * item
+    starts, offsets = layout.starts, layout.offsets
     length = panels.shape[2]
     depth = layout.runs * layout.length
     block = max(tile, _BLOCK // (item * depth) // tile * tile)
@@ -149,10 +165,11 @@ def plan_tiles(
             steps.append(Step(fill, [(maps, target, *strip, *rest) for strip in strips]))
             values = target
         result = output.data
+        inputs = address(values), address(starts), address(offsets)
+        weights, table, outputs = address(panels), address(finish.table), address(result)
         arguments = [
             (
-                values.ctypes.data, starts.ctypes.data, offsets.ctypes.data, layout.runs, length, panels.ctypes.data,
-                finish.table.ctypes.data, finish.channels, filters, result.ctypes.data, filters * result.itemsize,
+                *inputs, layout.runs, length, weights, table, finish.channels, filters, outputs, filters * result.itemsize,
                 *some, *of_panels, block, *finish.bounds,
             )
             for some, of_panels in ranges

@@ -9,7 +9,7 @@ fixedpoint.h.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -204,6 +204,7 @@ def activation_range(activation: ActivationFunctionType, type: TensorType, scale
     return max(lowest, quantize(low)), highest if math.isinf(high) else min(highest, quantize(high))
 
 
+@cache
 def float_activation_range(activation: ActivationFunctionType) -> tuple[np.float32, np.float32]:
     """The clamp of a fused activation on floats; infinite where it has no bound. TANH and SIGN_BIT are no clamps."""
     low, high = _ACTIVATIONS.get(activation, (-math.inf, math.inf))
