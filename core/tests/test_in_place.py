@@ -9,6 +9,7 @@ import pytest
 
 from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, Tensor
 from oplet.errors import OpletError, TensorError
+from oplet.runtime import memory
 from oplet.testing import Graph, Op, Spec, graph_model
 
 X = Spec("float32", [3])
@@ -146,3 +147,15 @@ def test_what_a_later_segment_reads_stays() -> None:
 def test_a_kernel_may_offer_its_inputs_only() -> None:
     with pytest.raises(OpletError, match="offers to write over tensor 1 'y' .*, which is no input of its node"):
         make(Graph(dict.fromkeys("xy", X), "x", "y", [Op("Wrong", "x", "y")]))
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_what_the_caller_may_read_is_zero_before_the_first_run(monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
+    def dirty(nbytes: int, *, zeroed: bool = True) -> np.ndarray[Any, Any]:
+        return np.full(nbytes, 0 if zeroed else 0xFF, np.uint8)
+
+    monkeypatch.setattr(memory, "allocate", dirty)
+    interpreter = make(CHAIN, experimental_preserve_all_tensors=everything)
+    for name in "xabcy" if everything else "xy":
+        assert tensor(interpreter, name).data.tolist() == [0, 0, 0]
+    assert run(interpreter)[0] == 16

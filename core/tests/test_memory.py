@@ -79,3 +79,4 @@ def test_blocks_are_aligned_and_zeroed() -> None:
         assert block.nbytes == nbytes
         assert not nbytes or block.ctypes.data % ALIGNMENT == 0
         assert not block.any()
+        assert allocate(nbytes, zeroed=False).ctypes.data % ALIGNMENT == 0 or not nbytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from math import prod
 
@@ -30,6 +31,7 @@ class Repetition:
     per_row: bool
 
 
+@lru_cache(maxsize=1024)
 def repetition(large: Shape, small: Shape) -> Repetition | None:
     """How `small` repeats over `large`, which it broadcasts to; None where that takes more than three nested loops."""
     padded = (1,) * (len(large) - len(small)) + small

@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from oplet_numba_ops.memory import address
+
 __all__ = ["CompileError", "Entry", "Kernel", "kernel"]
 
 logger = logging.getLogger("oplet.plugins")
@@ -186,7 +188,7 @@ class Entry:
                     )
                 if not argument.flags.c_contiguous:
                     raise TypeError("The kernel takes contiguous arrays only.")
-                words.append(argument.__array_interface__["data"][0])
+                words.append(address(argument))
                 words.extend(argument.shape)
             elif kind:
                 words.append(_BITS.unpack(_FLOAT.pack(argument))[0])

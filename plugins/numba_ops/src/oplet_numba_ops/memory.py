@@ -19,7 +19,7 @@ _LINE = 64
 def address(array: Array) -> int:
     """Where an array begins; `array.ctypes.data` takes several times as long to say it."""
     try:
-        return addressof(c_char.from_buffer(array))
+        return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError):  # it is read-only, empty, or has gaps
         return int(array.ctypes.data)
 

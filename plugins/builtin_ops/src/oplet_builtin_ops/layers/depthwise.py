@@ -99,7 +99,7 @@ class Taps:
             program += self._fill_calls(source, pad, planes, self.windows.rows_read(self.strips))
         channels = self.windows.channels
         tiled: dict[tuple[int, int], Array] = {}
-        by_strip = self.padded is not None and self.by_strip
+        sets = self.padded.data if self.padded is not None and self.by_strip else None
         for strip in self.strips:
             start, stop = strip.start, strip.stop
             count = stop - start
@@ -108,10 +108,10 @@ class Taps:
                 block = self.accumulators.data[strip.lane, : count * channels].reshape(count, channels)
             lane = lanes[strip.lane]
             images, rows, seen = strip.where
-            if by_strip:
+            if sets is not None:
                 read = self.windows.rows_read([strip])
                 size = read.padded.stop - read.padded.start
-                planes = list(self.padded.data[strip.lane][:, :, :size])
+                planes = list(sets[strip.lane, :, :, :size])
                 lane += self._fill_calls(source, pad, planes, Rows(slice(0, size), read.source, read.top))
                 rows = slice(0, rows.stop - rows.start)
                 strip = Strip((images, rows, seen), start, stop, strip.lane)

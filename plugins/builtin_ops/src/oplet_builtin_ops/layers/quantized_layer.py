@@ -71,7 +71,7 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
         ensure_type(source, TensorType.INT8, TensorType.INT16)
     kind = np.float32 if narrow else np.float64
     products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
-    factors = products / ensure_scale(output)
+    factors: Array = products / ensure_scale(output)
     return factors if len(factors) == channels else factors.repeat(channels)
 
 

@@ -131,8 +131,8 @@ class Windows(NamedTuple):
     channels: int
 
     @property
-    def count(self) -> int:
-        """How many windows there are."""
+    def count(self) -> int:  # type: ignore[override]
+        """How many windows there are (not what a tuple counts)."""
         return self.batch * self.height.out * self.width.out
 
     @property
