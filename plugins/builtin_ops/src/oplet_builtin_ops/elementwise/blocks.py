@@ -78,6 +78,7 @@ def _cut(arrays: tuple[Array, ...], size: int) -> Iterator[tuple[Array, ...]]:
         return
     rows = len(last)
     step = max(1, size // (last.size // rows))
+    is_cut = [array.ndim == last.ndim and len(array) == rows for array in arrays]
     for start in range(0, rows, step):
         part = slice(start, start + step)
-        yield tuple(array[part] if array.ndim == last.ndim and len(array) == rows else array for array in arrays)
+        yield tuple([array[part] if cut else array for array, cut in zip(arrays, is_cut)])

@@ -20,6 +20,7 @@ Int64s = NDArray[np.int64]
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 _PASSES = 4
+_ZERO, _THREE, _SIX, _SIXTH = (np.array(value, np.float32) for value in (0, 3, 6, 1 / 6))
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -92,13 +93,11 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _bind_float(context: Context, source: Tensor, output: Tensor, scratch: Array) -> Thunk:
-    zero, three, six, sixth = (np.array(value, np.float32) for value in (0, 3, 6, 1 / 6))
-
     def calls(x: Array, y: Array, gate: Array) -> list[Call]:
         return [
-            (np.add, (x, three, gate)),
-            (clip, (gate, zero, six, gate)),
-            (np.multiply, (gate, sixth, gate)),
+            (np.add, (x, _THREE, gate)),
+            (clip, (gate, _ZERO, _SIX, gate)),
+            (np.multiply, (gate, _SIXTH, gate)),
             (np.multiply, (gate, x, y)),
         ]
 

@@ -36,10 +36,11 @@ def prepare(context: Context, node: Node) -> None:
     )
     context.resize_tensor(output, source.shape)
     if source.type == TensorType.FLOAT32:
-        if not _is_finite(node):
+        largest = _largest(node)
+        if largest is None:
             context.add_temporary(node, source.shape, TensorType.BOOL)
             return
-        passes = 2 if _at_most_one(node) else 4
+        passes = 2 if largest <= 1 else 4
         context.add_temporary(node, scratch_shape(context, binary.long_shapes(source, alpha, output), passes))
         node.in_place = [source]
         return
@@ -50,14 +51,18 @@ def prepare(context: Context, node: Node) -> None:
         binary.add_pair_scratch(context, node)
 
 
-def _at_most_one(node: Node) -> bool:
+def _largest(node: Node) -> float | None:
+    """The largest value of a constant alpha, -inf if it has none; None where it is not constant, or not finite."""
     alpha = node.inputs[1]
-    return alpha.is_constant and node.cached("alpha <= 1", lambda: bool((alpha.data <= 1).all()))
+    if not alpha.is_constant:
+        return None
 
+    def find() -> float | None:
+        low = np.minimum.reduce(alpha.data, None, initial=np.inf)
+        high = np.maximum.reduce(alpha.data, None, initial=-np.inf)
+        return float(high) if not alpha.size or (low > -np.inf and high < np.inf) else None  # a NaN is neither
 
-def _is_finite(node: Node) -> bool:
-    alpha = node.inputs[1]
-    return alpha.is_constant and node.cached("alpha is finite", lambda: bool(np.isfinite(alpha.data).all()))
+    return node.cached("largest alpha", find)
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -87,7 +92,8 @@ def bind(context: Context, node: Node) -> Thunk:
 def _bind_float(context: Context, node: Node) -> Thunk:
     x, alpha, output = arrays = binary.long_rows(node.inputs[0], node.inputs[1], node.outputs[0])
     scratch = node.temporaries[0].data
-    if _is_finite(node) and _at_most_one(node):
+    largest = _largest(node)
+    if largest is not None and largest <= 1:
         # The second passes over the NaN of an infinite x times an alpha of 0.
         return run_blocks(
             context,
@@ -97,7 +103,7 @@ def _bind_float(context: Context, node: Node) -> Thunk:
             scratch,
         )
     zero = np.array(0, np.float32)
-    if _is_finite(node):
+    if largest is not None:
         infinity, minus_infinity = np.array(np.inf, np.float32), np.array(-np.inf, np.float32)
 
         def calls(x: Array, alpha: Array, output: Array, scratch: Array) -> list[Call]:
