@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from oplet.errors import OpletError
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
 from oplet_builtin_ops.shaping import suppression as kernel
-from oplet_builtin_ops.shaping.boxes import Boxes
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
 
 
@@ -79,19 +78,55 @@ def test_what_cannot_be_is_refused(most: int, sigma: float | None, boxes: Any, r
         run_op(model, *feeds)
 
 
+@pytest.mark.parametrize("sigma", [None, 0.0, 0.4])
+@pytest.mark.parametrize("levels", [1, 30, 10**6])
+def test_more_candidates_are_looked_at_until_enough_are_chosen(
+    sigma: float | None, levels: int, litert: Callable[..., list[Any]]
+) -> None:
+    rng = np.random.default_rng(levels)
+    corners = rng.random((3000, 2)) * 3
+    boxes = np.concatenate([corners, corners + 0.7], axis=1).astype(np.float32)
+    scores = (rng.integers(1, levels + 1, 3000) / np.float32(levels)).astype(np.float32)
+    model, feeds = suppression(boxes, scores, 70, 0.6, 0.1, sigma)
+    for got, wanted in zip(run_op(model, *feeds), litert(model, *feeds), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def queue_of(priorities: Iterable[int], floor: int = 0) -> PriorityQueue[tuple[int, int]]:
+    queue: PriorityQueue[tuple[int, int]] = PriorityQueue()
+    for number, priority in enumerate(priorities):
+        if priority >= floor:
+            queue.append((priority, number))
+        else:
+            queue.count += 1
+    return queue
+
+
+def drain(queue: PriorityQueue[tuple[int, int]]) -> list[tuple[int, int]]:
+    drained = []
+    while queue:
+        drained.append(queue.pop())
+    return drained
+
+
 def test_the_queue_gives_out_the_highest_first() -> None:
-    rng = np.random.default_rng(0)
-    entries = [(int(priority), number) for number, priority in enumerate(rng.integers(0, 9, 200))]
-    queue = PriorityQueue(entries)
-    drained = [queue.pop() for _ in range(len(queue))]
-    assert [priority for priority, _ in drained] == sorted((priority for priority, _ in entries), reverse=True)
-    assert sorted(drained) == sorted(entries)
+    priorities = np.random.default_rng(0).integers(0, 9, 200).tolist()
+    drained = drain(queue_of(priorities))
+    assert [priority for priority, _ in drained] == sorted(priorities, reverse=True)
+    assert sorted(number for _, number in drained) == list(range(200))
 
 
 def test_the_queue_gives_out_equals_as_the_c_library_does() -> None:
     # What std::priority_queue of libstdc++ (GCC 12) printed for these entries.
-    queue = PriorityQueue((number * 7 % 3, number) for number in range(12))
-    assert [queue.pop()[1] for _ in range(12)] == [2, 5, 11, 8, 1, 7, 10, 4, 6, 0, 9, 3]
+    queue = queue_of(number * 7 % 3 for number in range(12))
+    assert [number for _, number in drain(queue)] == [2, 5, 11, 8, 1, 7, 10, 4, 6, 0, 9, 3]
+
+
+@pytest.mark.parametrize("floor", range(1, 9))
+def test_entries_below_the_floor_change_nothing_for_the_others(floor: int) -> None:
+    priorities = np.random.default_rng(floor).integers(0, 9, 300).tolist()
+    whole = [entry for entry in drain(queue_of(priorities)) if entry[0] >= floor]
+    assert drain(queue_of(priorities, floor)) == whole
 
 
 @pytest.mark.parametrize("overlap", [-0.5, 0.0, 0.2, 0.7, 1.0, 1.5])
@@ -100,9 +135,9 @@ def test_blocks_of_boxes_are_chosen_as_the_queue_would(overlap: float, most: int
     random = np.random.default_rng(most + flat)
     centres, sizes = random.uniform(0, 1, (900, 2)), random.uniform(-0.2, 0.2, (900, 2))
     sizes[:flat, 1] = 0
-    boxes = Boxes.at_corners(np.concatenate([centres - sizes, centres + sizes], axis=1).astype(np.float32))
+    corners = np.concatenate([centres - sizes, centres + sizes], axis=1).astype(np.float32)
     scores = random.permutation(900).astype(np.float32)
-    limit = min(most, len(scores))
+    leaders, limit = kernel.Leaders(corners, np.arange(900), scores, 900), min(most, 900)
     with np.errstate(invalid="ignore"):
-        found, expected = (f(boxes, scores, limit, overlap) for f in (kernel._choose, kernel._choose_among_equals))
+        found, expected = (choose(leaders, limit, overlap) for choose in (kernel._choose, kernel._choose_among_equals))
     assert found == expected

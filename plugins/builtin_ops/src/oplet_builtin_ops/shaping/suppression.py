@@ -7,7 +7,9 @@ which C++'s priority queue gives them out.
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,20 @@ from numpy.typing import NDArray
 from oplet import Context, Node, TensorType, checkpoint, ensure, ensure_type
 from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, read_int
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, read_int
 
 __all__ = ["TYPES", "bind_suppression", "prepare_suppression"]
 
 TYPES = (TensorType.FLOAT32,)
 
 Floats = NDArray[np.float32]
-#: A box's score and its number among the candidates.
+#: A box's score and its number.
 Found = tuple[float, int]
+
+#: So many candidates at least are looked at.
+_FEWEST_LEADERS = 64
+#: So many pairs of boxes are compared at a time.
+_PAIRS = 1 << 14
 
 
 def prepare_suppression(context: Context, node: Node) -> None:
@@ -52,7 +59,7 @@ def prepare_suppression(context: Context, node: Node) -> None:
 
 def bind_suppression(context: Context, node: Node) -> Thunk:
     """The thunk of a node of either op."""
-    boxes, scores, _, overlap, threshold, *sigmas = (tensor.data for tensor in node.inputs)
+    corners, scores, _, overlap, threshold, *sigmas = (tensor.data for tensor in node.inputs)
     *chosen, number = node.outputs
     resized = [tensor for tensor in chosen if tensor.is_dynamic]
 
@@ -65,7 +72,7 @@ def bind_suppression(context: Context, node: Node) -> Thunk:
         candidates = np.flatnonzero(scores > threshold)
         limit = min(len(candidates), shape[0])
         choose = partial(_choose_softly, sigma=sigma, threshold=threshold.item()) if sigma > 0 else _choose
-        found = choose(Boxes.at_corners(boxes.take(candidates, 0)), scores[candidates], limit, overlap.item())
+        found = choose_among_best(corners, candidates, scores[candidates], limit, partial(choose, most_overlap=overlap.item()))
         number.data[...] = len(found)
         columns: tuple[Any, Any] = (candidates[[box for _, box in found]] if found else [], [score for score, _ in found])
         for tensor, values in zip(chosen, columns):
@@ -81,58 +88,120 @@ def _shape(node: Node) -> tuple[int]:
     return (most,)
 
 
-def _choose(boxes: Boxes, scores: Floats, limit: int, most_overlap: float) -> list[Found]:
-    order = np.argsort(-scores)
-    ordered = scores[order]
-    if (ordered[1:] == ordered[:-1]).any():
-        return _choose_among_equals(boxes, scores, limit, most_overlap)
+class Leaders:
+    """The best of the candidates, down to a score, by descending score.
+
+    Attributes:
+        floor: the score of the last of them; those left out have less.
+        numbers: among all candidates.
+        scores: of each.
+        boxes: of each.
+        total: how many candidates there are in all.
+    """
+
+    def __init__(self, corners: Floats, candidates: NDArray[np.intp], scores: Floats, count: int) -> None:
+        self.total, self.floor = len(scores), -math.inf
+        leaders = np.arange(self.total)
+        if count < self.total:
+            self.floor = np.partition(scores, self.total - count)[self.total - count].item()
+            leaders = np.flatnonzero(scores >= self.floor)
+        self.numbers = leaders[np.argsort(-scores[leaders], kind="stable")]
+        self.scores = scores[self.numbers]
+        self.boxes = Boxes.at_corners(corners.take(candidates[self.numbers], 0))
+
+    def queue(self) -> PriorityQueue[Any]:
+        """All candidates, put in one after the other: the score, the place among the leaders, 0."""
+        queue: PriorityQueue[Any] = PriorityQueue()
+        scores, numbers = self.scores.tolist(), self.numbers.tolist()
+        for place in np.argsort(self.numbers).tolist():
+            queue.count = numbers[place]
+            queue.append((scores[place], place, 0))
+        queue.count = self.total
+        return queue
+
+    def row_of(self, rule: Callable[[Floats], Array]) -> Callable[[int], Array]:
+        """A function: what the rule makes of the overlaps of one of the boxes with all, found for its neighbours as well."""
+        height = 1 + _PAIRS // len(self.scores)
+
+        @cache
+        def block(number: int) -> Array:
+            return rule(self.boxes[number * height : (number + 1) * height].overlaps(self.boxes))
+
+        def row(place: int) -> Array:
+            number, line = divmod(place, height)
+            values: Array = block(number)[line]
+            return values
+
+        return row
+
+
+def choose_among_best(
+    corners: Floats, candidates: NDArray[np.intp], scores: Floats, limit: int, choose: Callable[[Leaders, int], list[Found]]
+) -> list[Found]:
+    """What `choose` takes from all candidates; it sees more and more of them until it has enough."""
+    count = max(_FEWEST_LEADERS, 3 * limit)
+    while limit:
+        leaders = Leaders(corners, candidates, scores, count)
+        found = choose(leaders, limit)
+        if len(found) == limit or count >= leaders.total:
+            return [(score, int(leaders.numbers[place])) for score, place in found]
+        count *= 4
+    return []
+
+
+def _choose(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
+    if (leaders.scores[1:] == leaders.scores[:-1]).any():
+        return _choose_among_equals(leaders, limit, most_overlap)
     # LiteRT puts a chosen box back, to be suppressed by itself: unless it has no area, when it is chosen again.
-    found = choose_in_order(boxes, order, limit, lambda overlaps: overlaps >= most_overlap, again=True)
-    return list(zip(scores[found].tolist(), found))
+    order = np.arange(len(leaders.scores))
+    found = choose_in_order(leaders.boxes, order, limit, lambda overlaps: overlaps >= most_overlap, again=True)
+    return list(zip(leaders.scores[found].tolist(), found))
 
 
-def _choose_among_equals(boxes: Boxes, scores: Floats, limit: int, most_overlap: float) -> list[Found]:
+def _choose_among_equals(leaders: Leaders, limit: int, most_overlap: float) -> list[Found]:
     """As `_choose`, where the queue decides which of several boxes with the same score comes first."""
-    queue: PriorityQueue[Found] = PriorityQueue((score, box) for box, score in enumerate(scores.tolist()))
-    suppressed = np.zeros(len(scores), np.bool_)
+    queue = leaders.queue()
+    row_of = leaders.row_of(lambda overlaps: overlaps >= most_overlap)
+    suppressed = np.zeros(len(leaders.scores), np.bool_)
     found: list[Found] = []
     while len(found) < limit and queue:
         checkpoint()
         entry = queue.pop()
-        if not suppressed[entry[1]]:
-            found.append(entry)
-            suppressed |= boxes[entry[1] : entry[1] + 1].overlaps(boxes)[0] >= most_overlap
+        score, place, _ = entry
+        if not suppressed[place]:
+            found.append((score, place))
+            np.logical_or(suppressed, row_of(place), suppressed)
             queue.append(entry)
     return found
 
 
-def _choose_softly(
-    boxes: Boxes, scores: Floats, limit: int, most_overlap: float, *, threshold: float, sigma: float
-) -> list[Found]:
-    # Entries: the present score, the box, and how many of the chosen ones it has been compared with.
-    queue = PriorityQueue((score, box, 0) for box, score in enumerate(scores))
-    found: list[Found] = []
-    overlaps: list[Floats] = []
-    factors: list[Floats] = []
+def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold: float, sigma: float) -> list[Found]:
     scale = np.float32(-0.5 / sigma)
+
+    def factors_of(overlaps: Floats) -> Floats:
+        factors: Floats = np.exp(scale * overlaps * overlaps)
+        factors[overlaps >= most_overlap] = np.nan  # a score that is above no threshold
+        return factors
+
+    # Entries: the present score, the place, and how many of the chosen ones it has been compared with.
+    queue, row_of, floor = leaders.queue(), leaders.row_of(factors_of), leaders.floor
+    found: list[Found] = []
+    # What each chosen box leaves of each score, the last one chosen first, as scores are multiplied in that order.
+    factors = np.empty((len(leaders.scores), limit), np.float32)
+    product = np.multiply.reduce
     while len(found) < limit and queue:
         checkpoint()
-        before, box, begin = queue.pop()
-        score, dropped = before, False
-        for other in range(len(found) - 1, begin - 1, -1):
-            dropped = bool(overlaps[other][box] >= most_overlap)
-            if dropped:
-                break
-            score = score * factors[other][box]
-            if score <= threshold:
-                break
-        if dropped:
-            continue
+        before, place, begin = queue.pop()
         compared = len(found)
+        score = before
+        if begin < compared:
+            score = product(factors[place, limit - compared : limit - begin], None, None, None, False, before).item()
         if score == before:
-            found.append((score, box))
-            overlaps.append(boxes[box : box + 1].overlaps(boxes)[0])
-            factors.append(np.exp(scale * overlaps[-1] * overlaps[-1]))
+            found.append((score, place))
+            factors[:, limit - len(found)] = row_of(place)
         if score > threshold:
-            queue.append((score, box, compared))
+            if score >= floor:
+                queue.append((score, place, compared))
+            else:
+                queue.count += 1
     return found
