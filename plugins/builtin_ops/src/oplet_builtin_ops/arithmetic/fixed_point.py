@@ -31,6 +31,7 @@ __all__ = [
     "quantized_range",
     "rounding_divide_by_pot",
     "saturating_rounding_doubling_high_mul",
+    "single_rounding",
     "wrapping_divide_by_pot",
 ]
 
@@ -148,6 +149,11 @@ def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
         product -= below
         product >>= exponent
     return product.astype(np.int32)
+
+
+def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:
+    """A multiplier and shift for 64-bit accumulators: the multiplier cut to 16 bits, and the right shift that follows."""
+    return ((multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF), 15 - shift
 
 
 def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:

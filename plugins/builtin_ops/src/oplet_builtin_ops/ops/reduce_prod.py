@@ -6,8 +6,10 @@ Numerics: tflite/kernels/reduce.cc, tflite/kernels/internal/reference/reduce.h (
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import (
@@ -15,10 +17,19 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     ensure_scale,
     multiply_by_quantized_multiplier_int64,
     quantize_multiplier,
+    single_rounding,
 )
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import NUMBERS, QUANTIZED, bind_by_ufunc, bind_reduction, prepare_reduction, reduced_axes
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_same_quantization
+
+#: So many products cost less one by one than as an array.
+_FEW: Final = 8
+#: How often to look whether all products are zero by now.
+_STRETCH: Final = 32
+#: What wraps numbers of Python to 32 bits.
+_HALF_RANGE: Final = 1 << 31
+_MASK: Final = (1 << 32) - 1
 
 
 def _is_quantized(tensor: Tensor) -> bool:
@@ -48,16 +59,50 @@ def _bind_quantized(node: Node) -> Thunk:
     reduced_first = source.data.transpose(*axes, *kept)
     target, limits = output.data.reshape(-1), np.iinfo(output.dtype)
     offset, zero_point = np.int64(source.zero_point), output.zero_point
+    fold = _fold_one_by_one if output.size <= _FEW else _fold
 
     def run() -> None:
-        factors = reduced_first.reshape(count, output.size)
-        product = factors[0].astype(np.int64) - offset
-        for factor in factors[1:]:
-            product = multiply_by_quantized_multiplier_int64(product * (factor - offset), multiplier, shift).astype(np.int64)
+        factors = reduced_first.reshape(count, output.size) - offset
+        product = fold(factors, multiplier, shift)
         result = multiply_by_quantized_multiplier_int64(product, multiplier, shift).astype(np.int64) + zero_point
         convert(target, clip(result, limits.min, limits.max))
 
     return run
+
+
+def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np.int64]:
+    """The products of the columns, rescaled after each factor but the first."""
+    product = factors[0].copy()
+    narrow = np.empty(product.shape, np.int32)
+    scale, amount = (np.array(value, np.int64) for value in single_rounding(multiplier, shift))
+    half = (np.int64(1) << amount) >> 1
+    for number, factor in enumerate(factors[1:]):
+        np.multiply(product, factor, product)
+        np.multiply(product, scale, product)
+        np.add(product, half, product)
+        np.right_shift(product, amount, product)
+        convert(narrow, product)
+        convert(product, narrow)
+        if number % _STRETCH == 0 and not product.any():
+            break  # once zero, always zero
+    return product
+
+
+def _fold_one_by_one(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np.int64]:
+    """As `_fold`, for so few columns that numbers of Python cost less than arrays."""
+    scale, amount = single_rounding(multiplier, shift)
+    half = (1 << amount) >> 1
+    products = []
+    for column in factors.T:
+        values = iter(column.tolist())
+        product = next(values)
+        for value in values:
+            product = ((product * value * scale + half) >> amount) + _HALF_RANGE & _MASK
+            product -= _HALF_RANGE
+            if not product:
+                break
+        products.append(product)
+    return np.array(products, np.int64)
 
 
 def _bind(node: Node) -> Thunk:
