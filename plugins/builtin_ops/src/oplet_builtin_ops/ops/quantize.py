@@ -5,6 +5,7 @@ Numerics: tflite/kernels/quantize.cc, internal/reference/quantize.h, internal/re
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet_builtin_ops.arithmetic.fixed_point import (
+    clip,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantized_range,
@@ -19,6 +21,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
 from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
+from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 #: What each type may become.
@@ -64,20 +67,24 @@ def prepare(context: Context, node: Node) -> None:
 
 def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor) -> None:
     scales, zero_points = channel_parameters(output, source.shape)
+    zero_points = zero_points.astype(np.int32).astype(np.int64)  # LiteRT keeps no more of them
     per_channel = scales.size > 1
     ensure(not per_channel or output.type not in _FOUR_BITS, f"{output} has {scales.size} scales; QUANTIZE gives it only one.")
-    node.prepared = scales, zero_points
+    low, high = _FOUR_BITS[output.type] if output.type in _FOUR_BITS else quantized_range(output.type)
+    bounds = low - zero_points, high - zero_points
+    node.prepared = scales, zero_points, bounds
     context.add_temporary(node, output.shape, TensorType.FLOAT32)
-    context.add_temporary(node, output.shape, TensorType.INT32)
+    widest = 2 * max(int(np.absolute(bound).max(initial=0)) for bound in bounds) + 1
+    type = TensorType.INT16 if widest < 1 << 15 else TensorType.INT32 if widest < 1 << 31 else TensorType.INT64
+    for _ in range(2):
+        context.add_temporary(node, output.shape, type)
 
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0], node.outputs[0]
     temporaries = [temporary.data for temporary in node.temporaries]
     if source.type == TensorType.FLOAT32:
-        scales, zero_points = node.prepared
-        low, high = _FOUR_BITS[output.type] if output.type in _FOUR_BITS else quantized_range(output.type)
-        return _bind_reals(source.data, output.data, scales, zero_points, low, high, *temporaries)
+        return _bind_reals(source.data, output.data, *node.prepared, *temporaries)
     if source.type != TensorType.INT32:
         return lookup(node.prepared, source.data, output.data)
     shifted, wide, scratch = (array.reshape(-1) for array in temporaries)
@@ -98,35 +105,34 @@ def _bind_reals(
     output: NDArray[Any],
     scales: NDArray[np.float32],
     zero_points: NDArray[np.int64],
-    low: int,
-    high: int,
+    bounds: tuple[NDArray[np.int64], NDArray[np.int64]],
     steps: NDArray[np.float32],
-    halves: NDArray[np.int32],
+    halves: NDArray[Any],
+    signs: NDArray[Any],
 ) -> Thunk:
-    lowest, highest = (np.asarray(bound - zero_points, np.float32) for bound in (low, high))
-    shifts, offset = bool(zero_points.any()), np.asarray(zero_points, np.int32)
-    # The bounds are integers, so that values may be cut to them before they are rounded.
-    # Adding the number just below a half and cutting off what follows the point rounds halves away from zero; adding
-    # a half itself would carry 0.49999997 up to 1.
-    half = np.array(np.nextafter(np.float32(0.5), np.float32(0)), np.float32).view(np.int32)
-    sign_bit = np.array(-(1 << 31), np.int32)
-    bits, signed_halves = steps.view(np.int32), halves.view(np.float32)
+    # Half steps are counted, k of them without the fraction. Where k is below zero k >> 1, else (k + 1) >> 1, is what rounding
+    # to whole steps gives, halves away from zero; and in integers that is exact.
+    half_scales = np.maximum(scales / np.float32(2), np.finfo(np.float32).smallest_subnormal)
+    lowest, highest = (np.asarray(2 * bound, np.float32) for bound in bounds)
+    one, offset = np.array(1, halves.dtype), np.asarray(2 * zero_points + 1, halves.dtype)
+    sign_bit = np.array(8 * halves.itemsize - 1, halves.dtype)
+    if not values.size:
+        return lambda: None
+    flat, maximum = values.reshape(-1), np.maximum.reduce
 
     def run() -> None:
-        np.divide(values, scales, steps)
-        # NaN becomes the highest value, as it does in LiteRT's default mode.
-        np.fmin(steps, highest, out=steps)
-        np.maximum(steps, lowest, out=steps)
-        # As copysign, which is slow.
-        np.bitwise_and(bits, sign_bit, halves)
-        np.bitwise_or(halves, half, halves)
-        np.add(steps, signed_halves, steps)
-        if shifts:
-            np.copyto(halves, steps, "unsafe")
-            np.add(halves, offset, halves)
-            output[...] = halves
-        else:
-            np.copyto(output, steps, "unsafe")
+        np.divide(values, half_scales, steps)
+        # NaN becomes the highest value, as it does in LiteRT's default mode; the maximum is NaN if there is one.
+        if math.isnan(maximum(flat)):
+            np.fmin(steps, highest, out=steps)
+        # The bounds are integers, so that values may be cut to them before they are rounded.
+        clip(steps, lowest, highest, steps)
+        convert(halves, steps)
+        np.right_shift(halves, sign_bit, signs)
+        np.add(halves, signs, halves)
+        np.add(halves, offset, halves)
+        np.right_shift(halves, one, halves)
+        convert(output, halves)
 
     return run
 
