@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 
@@ -31,3 +32,22 @@ def test_rows_of_zeros_have_scale_one() -> None:
         integers, scales = run(quantize, [[0, 0]])
         assert integers.tolist() == [[0, 0]]
         assert scales.tolist() == [1]
+
+
+@pytest.mark.parametrize("quantize", [quantize_symmetric, quantize_asymmetric])
+@pytest.mark.parametrize("scale", [1e-30, 1e-3, 1.0, 1e30])
+def test_few_rows_become_what_many_rows_become(quantize: object, scale: float) -> None:
+    random = np.random.default_rng(0)
+    rows = (random.normal(0.3, 1, (40, 9)) * scale).tolist()
+    integers, scales = run(quantize, rows)
+    for row, wanted, wanted_scale in zip(rows, integers, scales):
+        found, found_scale = run(quantize, [row])
+        np.testing.assert_array_equal(found[0], wanted)
+        assert found_scale[0] == wanted_scale
+
+
+@pytest.mark.parametrize("quantize", [quantize_symmetric, quantize_asymmetric])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_not_hidden(quantize: object, value: float) -> None:
+    integers, scales = run(quantize, [[1, value, 2]])
+    assert np.isnan(integers * scales).any()

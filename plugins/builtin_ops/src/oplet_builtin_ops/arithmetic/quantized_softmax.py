@@ -21,6 +21,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
 )
 from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, reciprocal
 from oplet_builtin_ops.arithmetic.lookup import interpolate, interpolation_table
+from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["Softmax8", "Softmax16", "distance_scaling"]
@@ -66,15 +67,18 @@ class Softmax8:
         lowest, highest = np.array(limits.min, np.int64), np.array(limits.max, np.int64)
         octets, top = x.view(np.uint8), largest.view(np.uint8)
         exponentials, summands = self.exponentials, self.summands
+        totals = np.empty(largest.shape, np.int64)
+        find_largest, add_up = fold_rows(np.maximum, x, largest), fold_rows(np.add, wide, totals)
 
         def run() -> None:
-            np.maximum.reduce(x, -1, out=largest, keepdims=True)
+            find_largest()
             # The difference of the bit patterns is that of the values, signed or not.
             np.subtract(top, octets, distances)
             # `take` would copy indices of any other type than int64.
             np.copyto(scratch, distances)
             summands.take(scratch, None, wide, "clip")
-            factor, bits_over_unit = reciprocal(np.add.reduce(wide, -1, keepdims=True), _SUM_BITS)
+            add_up()
+            factor, bits_over_unit = reciprocal(totals, _SUM_BITS)
             exponent = bits_over_unit + (31 - bits)
             exponentials.take(scratch, None, wide, "clip")
             np.multiply(wide, factor, wide)
@@ -121,13 +125,16 @@ class Softmax16:
         words, top = x.view(np.uint16), largest.view(np.uint16)
         exponentials = self.exponentials
         lowest, highest = np.array(0, np.int64), np.array(32767, np.int64)
+        totals = np.empty(largest.shape, np.int64)
+        find_largest, add_up = fold_rows(np.maximum, x, largest), fold_rows(np.add, wide, totals)
 
         def run() -> None:
-            np.maximum.reduce(x, -1, out=largest, keepdims=True)
+            find_largest()
             np.subtract(top, words, distances)
             np.copyto(scratch, distances)
             exponentials.take(scratch, None, wide, "clip")
-            factor, shift = _reciprocal_int16(np.add.reduce(wide, -1, keepdims=True))
+            add_up()
+            factor, shift = _reciprocal_int16(totals)
             np.multiply(wide, factor, wide)
             np.add(wide, (np.int64(1) << shift) >> 1, wide)
             np.right_shift(wide, shift, wide)

@@ -26,6 +26,7 @@ _ONE = np.array(1, np.float32)
 _HALF = np.array(0.49999997, np.float32)
 _MINUS_HALF = np.array(-0.49999997, np.float32)
 _HUGE = np.array(2.0**60, np.float32)
+_LARGEST = float(np.finfo(np.float32).max)
 
 #: So many rows get their scales and zero points one by one, in less time than numpy takes for all of them.
 _FEW = 4
@@ -40,6 +41,10 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
         scales: receives the scale of each row, float32.
         spare: float32 of the same shape.
     """
+    if len(values) <= _FEW and values.size:
+        for row in range(len(values)):
+            _quantize_row(values[row], target[row], scales[row, ...], spare[row])
+        return
     np.absolute(values, target)
     largest = np.maximum.reduce(target, 1, initial=0)
     if not largest.all():
@@ -50,21 +55,50 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
     np.divide(largest, _MOST, scales)
 
 
+def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> None:
+    """`quantize_symmetric` of one row. Quotients of doubles, rounded to float32, are those of float32."""
+    np.absolute(values, target)
+    largest = target.item(target.argmax()) or 127.0
+    # The bound keeps what is almost nothing finite; else no value gets beyond 127.
+    scale[()] = min(127.0 / largest, _LARGEST)
+    np.multiply(values, scale, target)
+    _round(target, spare)
+    scale[()] = largest / 127.0
+
+
 def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
     """Quantize each row to -128 .. 127 around its own zero point, which is subtracted again; arguments as above."""
+    if len(values) <= _FEW and values.size:
+        for row in range(len(values)):
+            _quantize_row_around(values[row], target[row], scales[row, ...], spare[row])
+        return
     lowest, highest = np.minimum.reduce(values, 1, initial=0), np.maximum.reduce(values, 1, initial=0)
-    zero_points: Array
-    if 0 < len(values) <= _FEW and np.isfinite(lowest).all() and np.isfinite(highest).all():
-        found = [_scale_and_zero_point(low, high) for low, high in zip(lowest.tolist(), highest.tolist())]
-        scales[...] = [scale for scale, _ in found]
-        zero_points = np.array([[zero_point] for _, zero_point in found], np.float32)
-    else:
-        zero_points = _scales_and_zero_points(lowest.astype(np.float64), highest.astype(np.float64), scales)
+    zero_points = _scales_and_zero_points(lowest.astype(np.float64), highest.astype(np.float64), scales)
     np.multiply(values, np.divide(_ONE, scales)[:, None], target)
     np.add(target, zero_points, target)
     _round(target, spare)
     clip(target, _LEAST, _MOST, target)
     np.subtract(target, zero_points, target)
+
+
+def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Array) -> None:
+    """`quantize_asymmetric` of one row."""
+    low, high = min(values.item(values.argmin()), 0.0), max(values.item(values.argmax()), 0.0)
+    if not high - low < math.inf:
+        scale[()] = math.nan
+        target.fill(math.nan)
+        return
+    step, zero_point = _scale_and_zero_point(low, high)
+    scale[()] = step
+    step = scale.item()
+    scale[()] = 1.0 / step if step else math.inf
+    np.multiply(values, scale, target)
+    scale[()] = zero_point
+    np.add(target, scale, target)
+    _round(target, spare)
+    clip(target, _LEAST, _MOST, target)
+    np.subtract(target, scale, target)
+    scale[()] = step
 
 
 def _scale_and_zero_point(low: float, high: float) -> tuple[float, float]:

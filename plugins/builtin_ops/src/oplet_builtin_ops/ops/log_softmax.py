@@ -13,6 +13,7 @@ from oplet_builtin_ops.arithmetic.fixed_point_functions import logarithm
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, distance_scaling
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
+from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
@@ -35,15 +36,18 @@ class Quantized:
         info = np.iinfo(y.dtype)
         lowest, highest, bits = (np.array(value, np.int32) for value in (info.min, info.max, _STEP_BITS))
         half = (1 << _STEP_BITS - 1) - 1
+        totals = np.empty(largest.shape, np.int64)
+        find_largest, add_up = fold_rows(np.maximum, x, largest), fold_rows(np.add, steps, totals)
 
         def run() -> None:
-            np.maximum.reduce(x, -1, out=largest, keepdims=True)
+            find_largest()
             # The difference of the bit patterns is that of the values, signed or not.
             np.subtract(top, octets, below)
             # `take` would copy indices of any other type than int64.
             np.copyto(places, below)
             self.summands.take(places, None, steps, "clip")
-            logarithms = logarithm(np.add.reduce(steps, -1, keepdims=True, dtype=np.int64))
+            add_up()
+            logarithms = logarithm(totals)
             self.distances.take(places, None, steps, "clip")
             # Never above zero, so that this rounds halves away from it.
             np.subtract(steps, (logarithms - half).astype(np.int32), steps)
@@ -88,12 +92,13 @@ def bind(context: Context, node: Node) -> Thunk:
         tables: Quantized = node.prepared
         return tables.bind(source, output, *temporaries)
     exponentials, row = temporaries
+    find_largest, add_up = fold_rows(np.maximum, source, row), fold_rows(np.add, exponentials, row)
 
     def run() -> None:
-        np.maximum.reduce(source, -1, out=row, keepdims=True)
+        find_largest()
         np.subtract(source, row, output)
         np.exp(output, exponentials)
-        np.add.reduce(exponentials, -1, out=row, keepdims=True)
+        add_up()
         np.log(row, row)
         np.subtract(output, row, output)
 

@@ -17,6 +17,7 @@ from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.layers.program import lane_count, run_calls, run_lanes
 from oplet_builtin_ops.layers.rows import even_slices
+from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 #: About how many seconds a value takes.
@@ -88,15 +89,15 @@ def bind(context: Context, node: Node) -> Thunk:
 
 def _bind_float(x: Array, y: Array, beta: float, row: Array) -> Thunk:
     factor, scales = np.array(beta, np.float32), beta != 1
-    maximum, total = np.maximum.reduce, np.add.reduce
+    find_largest, add_up = fold_rows(np.maximum, x, row), fold_rows(np.add, y, row)
 
     def run() -> None:
-        maximum(x, -1, out=row, keepdims=True)
+        find_largest()
         np.subtract(x, row, y)
         if scales:
             np.multiply(y, factor, y)
         np.exp(y, y)
-        total(y, -1, out=row, keepdims=True)
+        add_up()
         np.divide(y, row, y)
 
     return run

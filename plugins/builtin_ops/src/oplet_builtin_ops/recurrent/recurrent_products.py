@@ -97,7 +97,7 @@ class Product:
         return [
             (quantize, (source, quantized, scales, self.spare.data)),
             (np.matmul, (quantized, rows.T, products)),
-            (np.multiply, (scales[:, None], self.scales, factors)),
+            (np.multiply, (scales.reshape(() if scales.size == 1 else (-1, 1)), self.scales, factors)),
             (np.multiply, (products, factors, target)),
         ]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import ReducerOptions
+from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import (
     Array,
     Shape,
@@ -114,6 +115,8 @@ def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[
     source, output, axes = node.inputs[0].data, node.outputs[0].data, reduced_axes(node)
     if not source.size:
         return partial(output.fill, of_nothing(output.dtype))
+    if axes == (source.ndim - 1,):
+        return fold_rows(combine, source, output)
     return partial(combine.reduce, source, axes, output.dtype, output.reshape(kept_shape(node)), keepdims=True)
 
 
