@@ -13,7 +13,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantize_multiplier
 from oplet_builtin_ops.arithmetic.scaling import rescaler
-from oplet_builtin_ops.layers.program import convert
+from oplet_builtin_ops.layers.program import Call, convert, run_calls
 from oplet_builtin_ops.shaping.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
 from oplet_builtin_ops.shaping.shapes import Thunk
 
@@ -28,6 +28,16 @@ def prepare(context: Context, node: Node) -> None:
         if node.prepared is True:
             for type in (TensorType.INT32, TensorType.INT64, TensorType.INT64):
                 context.add_temporary(node, (node.outputs[0].size,), type)
+            if _fits_float(node):
+                context.add_temporary(node, node.inputs[0].shape)
+                context.add_temporary(node, kept_shape(node))
+
+
+def _fits_float(node: Node) -> bool:
+    """Whether float32, whose sums BLAS finds much faster, holds each sum of integers exactly."""
+    source = node.inputs[0]
+    count = prod(source.shape[axis] for axis in reduced_axes(node))
+    return 0 < count * int(np.iinfo(source.dtype).max + 1) < 2**24
 
 
 def _bind_float(node: Node) -> Thunk:
@@ -68,13 +78,19 @@ def _bind_quantized(node: Node) -> Thunk:
     limits = np.iinfo(target.dtype)
     # Where the axes arrive at run time, so does the size of what they leave.
     types = np.int32, np.int64, np.int64
-    sums, wide, spare = [tensor.data for tensor in node.temporaries] or [np.empty(target.size, type) for type in types]
+    sums, wide, spare, *floats = [tensor.data for tensor in node.temporaries] or [np.empty(target.size, type) for type in types]
     bounds = int(limits.min), int(limits.max)
     finish = rescaler(sums, wide, spare, multiplier, shift, output.zero_point, bounds, target.reshape(-1))
     kept = sums.reshape(target.shape)
+    if floats:
+        real, totals = floats
+        calls: list[Call] = [(np.copyto, (real, values)), (summing(real, axes, totals), ()), (convert, (kept, totals))]
+    else:
+        calls = [(partial(np.add.reduce, values, axes, np.int32, kept, True), ())]
+    add_up = run_calls(calls)
 
     def run() -> None:
-        np.add.reduce(values, axes, np.int32, out=kept, keepdims=True)
+        add_up()
         np.subtract(sums, offset, sums)
         finish()
 

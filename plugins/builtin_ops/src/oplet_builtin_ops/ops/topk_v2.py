@@ -69,10 +69,11 @@ def _bind(node: Node) -> Thunk:
     numbers = np.arange(length)
 
     def first() -> NDArray[np.signedinteger[Any]]:
-        if wide or (floats and np.isnan(np.maximum.reduce(rows, None))):
+        narrow = rows.astype(np.int32) if wide else rows
+        if (wide and (narrow != rows).any()) or (floats and np.isnan(np.maximum.reduce(rows, None))):
             return np.argsort(np.negative(rows) if floats else np.invert(rows), -1, "stable")[:, :k]
         # Value and position in one integer: all are different, so that any quick sort will do.
-        keys = _rank(rows).astype(np.int64)
+        keys = _rank(narrow).astype(np.int64)
         keys <<= 32
         keys |= numbers
         if k < length:
