@@ -20,15 +20,21 @@ def prepare(context: Context, node: Node) -> None:
     ensure(condition.ndim > 0, f"{condition} must have at least one dimension.")
     context.set_type(output, TensorType.INT64)
     context.set_dynamic(output)
+    context.add_temporary(node, (condition.size,), TensorType.BOOL)
 
 
 def bind(context: Context, node: Node) -> Thunk:
     condition, output = node.inputs[0].data, node.outputs[0]
+    flat, shape, marked = condition.reshape(-1), condition.shape, node.temporaries[0].data
+    zero = np.zeros((), condition.dtype)
 
     def run() -> None:
-        found = np.argwhere(condition)
-        context.resize_tensor(output, found.shape)
-        output.data[...] = found
+        np.not_equal(flat, zero, marked)
+        places = marked.nonzero()[0]
+        context.resize_tensor(output, (len(places), len(shape)))
+        if len(places):
+            for column, found in zip(output.data.T, np.unravel_index(places, shape)):
+                column[...] = found
 
     return run
 
