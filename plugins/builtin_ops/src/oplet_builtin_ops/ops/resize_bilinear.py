@@ -1,13 +1,14 @@
 """RESIZE_BILINEAR: each output pixel is a weighted mean of the four input pixels around it.
 
 Integers use LiteRT's weights of 10 bits, with sums that are exact in the float they are held in; uint8 follows the
-reference kernel's float32 arithmetic, operation by operation.
+reference kernel's float32 arithmetic, operation by operation unless all of them are exact.
 Numerics: tflite/kernels/resize_bilinear.cc, tflite/kernels/internal/reference/resize_bilinear.h
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_run
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
+#: Fractions of so many bits along both axes, times values of 8 bits, leave room for the half in the 24 bits of a float32.
+_EXACT_BITS: Final = 7
+
 
 def _neighbours(node: Node) -> tuple[Neighbours, Neighbours]:
     """The neighbours down the columns and along the rows."""
@@ -27,15 +31,26 @@ def _neighbours(node: Node) -> tuple[Neighbours, Neighbours]:
     find = integer_neighbours if type in (TensorType.INT8, TensorType.INT16) else float_neighbours
     pairs = zip(node.inputs[0].shape[1:3], node.outputs[0].shape[1:3])
     down, across = (find(length, outputs, options.align_corners, options.half_pixel_centers) for length, outputs in pairs)
+    if type == TensorType.UINT8 and node.inputs[0].shape[1:3] == (1, 1):
+        # The mean of four times the same value, which errors of rounding do not take beyond the next half.
+        down.fraction.fill(0)
+        across.fraction.fill(0)
     return down, across
 
 
 def _scratch_shapes(node: Node) -> list[Shape]:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type == TensorType.UINT8:
-        return []
     between = between_shape(source.shape, output.shape)
-    return [between] if source.type == TensorType.FLOAT32 else [between, source.shape, output.shape, output.shape]
+    if source.type == TensorType.FLOAT32:
+        return [between]
+    if source.type == TensorType.UINT8:
+        return [between, source.shape, output.shape] if _is_exact(node) else []
+    return [between, source.shape, output.shape, output.shape]
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether products and sums of 8-bit values and these fractions fit into float32, so that any order gives the same."""
+    return all(not (axis.fraction * np.float32(1 << _EXACT_BITS) % 1).any() for axis in _neighbours(node))
 
 
 def _scratch_type(node: Node) -> TensorType:
@@ -88,6 +103,11 @@ def _bind_integer(node: Node) -> Thunk:
 
 def _bind_uint8(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
+    half = np.array(0.5, np.float32)
+    if arrays := _arrays(node):
+        between, real, total = arrays
+        products = interpolate(real, between, total, *_neighbours(node))
+        return run_calls([(np.copyto, (real, source)), *products, (np.add, (total, half, total)), (convert, (output, total))])
     (top, bottom, down, *_), (left, right, across, *_) = _neighbours(node)
     one = np.float32(1)
     down, across = down[:, None, None], across[:, None]
@@ -98,7 +118,7 @@ def _bind_uint8(node: Node) -> Thunk:
         sums = upper[:, :, left] * (one - across) + lower[:, :, left] * (one - across)
         sums += upper[:, :, right] * across
         sums += lower[:, :, right] * across
-        sums += np.float32(0.5)
+        sums += half
         convert(output, sums)
 
     return run
