@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import ReverseSequenceOptions
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
@@ -31,21 +31,17 @@ def bind(context: Context, node: Node) -> Thunk:
     order = (options.batch_dim, options.seq_dim)
     source, output = (np.moveaxis(tensor.data, order, (0, 1)) for tensor in (node.inputs[0], node.outputs[0]))
     lengths = node.inputs[1].data
-    batches, steps = source.shape[:2]
-    batch, step = np.arange(batches)[:, None], np.arange(steps)[None]
+    steps = source.shape[1]
 
-    def picks() -> Array:
+    def run() -> None:
         too_long = lengths > steps
         if too_long.any():
             at = int(too_long.argmax())
             ensure(False, f"length {lengths[at]} (number {at}) is beyond the {steps} steps of axis {options.seq_dim}.")
-        last = lengths.astype(np.int64)[:, None] - 1
-        return np.where(step <= last, last - step, step)
-
-    known = picks() if node.inputs[1].is_constant else None
-
-    def run() -> None:
-        output[...] = source[batch, picks() if known is None else known]
+        output[...] = source
+        for batch, length in enumerate(lengths.tolist()):
+            if length > 1:
+                output[batch, :length] = source[batch, :length][::-1]
 
     return run
 

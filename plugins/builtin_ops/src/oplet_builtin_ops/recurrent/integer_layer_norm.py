@@ -11,10 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Tensor
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.arithmetic.integer_products import rescale_calls
+from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["IntegerLayerNorm", "inverse_square_root"]
+
+_INT16 = np.array(-32768, np.int64), np.array(32767, np.int64)
 
 
 def _divide(a: int, b: int) -> int:
@@ -77,8 +81,12 @@ class IntegerLayerNorm:
         guard = max(1, int(np.float32(10000) * np.float32(scale)))
         return cls(coefficients.data.astype(np.int64), bias.data.astype(np.int64), *quantize_multiplier(scale), guard)
 
-    def apply(self, values: Array) -> None:
-        """Normalize int64 values that hold int16, (batches, cells), in place."""
+    def calls(self, values: Array) -> list[Call]:
+        """The calls that normalize int64 values that hold int16, (batches, cells), in place."""
+        rescaling = rescale_calls(values, self.multiplier, self.shift + 12, np.empty_like(values))
+        return [(self._weigh, (values,)), *rescaling, (clip, (values, *_INT16, values))]
+
+    def _weigh(self, values: Array) -> None:
         cells = values.shape[1]
         sums, squares = values.sum(axis=1).tolist(), np.multiply(values, values).sum(axis=1).tolist()
         for row, total, square in zip(values, sums, squares):
@@ -88,6 +96,4 @@ class IntegerLayerNorm:
             rescaled = multiply_by_quantized_multiplier(1024 * row - mean, *inverse).astype(np.int64)
             # LiteRT computes this product in 32 bits.
             weighted = (rescaled * self.coefficients + self.bias).astype(np.int32).astype(np.int64)
-            rounded = np.where(weighted > 0, (weighted + 512) >> 10, -((512 - weighted) >> 10))
-            row[...] = multiply_by_quantized_multiplier(rounded, self.multiplier, self.shift + 12)
-        np.clip(values, -32768, 32767, out=values)
+            row[...] = (weighted + 512 + (weighted >> 63)) >> 10  # halves away from zero

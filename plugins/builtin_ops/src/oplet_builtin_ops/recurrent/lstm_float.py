@@ -21,7 +21,7 @@ __all__ = ["FloatLstm"]
 
 _ONE = np.array(1, np.float32)
 _MINUS_ONE = np.array(-1, np.float32)
-_VARIANCE_FLOOR = np.float32(1e-8)
+_VARIANCE_FLOOR = np.array(1e-8, np.float32)
 
 
 def sigmoid_calls(values: Array) -> list[Call]:
@@ -47,14 +47,23 @@ def clip_calls(values: Array, bound: float) -> list[Call]:
     return [(clip, (values, np.array(-bound, np.float32), np.array(bound, np.float32), values))] if bound > 0 else []
 
 
-def _normalize(blocks: Array, coefficients: Array, bias: Array) -> None:
+def _normalization_calls(blocks: Array, coefficients: Array, bias: Array) -> list[Call]:
     """Layer normalization along the last axis, in place."""
-    depth = np.float32(blocks.shape[-1])
-    np.subtract(blocks, blocks.sum(axis=-1, keepdims=True) / depth, blocks)
-    variance = (blocks * blocks).sum(axis=-1, keepdims=True) / depth
-    np.multiply(blocks, _ONE / np.sqrt(variance + _VARIANCE_FLOOR), blocks)
-    np.multiply(blocks, coefficients, blocks)
-    np.add(blocks, bias, blocks)
+    depth = blocks.shape[-1]
+    shares = np.full(depth, 1 / depth, np.float32)
+    means, squares = np.empty(blocks.shape[:-1], np.float32), np.empty(blocks.shape, np.float32)
+    column = means[..., None]
+    return [
+        (np.matmul, (blocks, shares, means)),
+        (np.subtract, (blocks, column, blocks)),
+        (np.multiply, (blocks, blocks, squares)),
+        (np.matmul, (squares, shares, means)),
+        (np.add, (means, _VARIANCE_FLOOR, means)),
+        (np.sqrt, (means, means)),
+        (np.divide, (blocks, column, blocks)),
+        (np.multiply, (blocks, coefficients, blocks)),
+        (np.add, (blocks, bias, blocks)),
+    ]
 
 
 class FloatLstm:
@@ -179,7 +188,7 @@ class FloatLstm:
         coefficients = stacked(self.node, [gate.norm for gate in gates if gate.norm is not None])
         bias = stacked(self.node, [gate.bias for gate in gates])
         shape = len(gates), self.lstm.cells
-        return [(_normalize, (blocks, coefficients.reshape(shape), bias.reshape(shape)))]
+        return _normalization_calls(blocks, coefficients.reshape(shape), bias.reshape(shape))
 
     def _peepholes(self, gates: list[Gate]) -> Array:
         """The peephole weights as float32, one row per gate."""

@@ -198,7 +198,7 @@ class IntegerLstm:
             calls += rescale_calls(product, *quantize_multiplier(scale), spare)
             calls += [(np.add, (values, product, values)), (clip, (values, *_INT16, values))]
         if gate.norm is not None:
-            calls.append((IntegerLayerNorm.of(gate.norm, gate.bias).apply, (values,)))
+            calls += IntegerLayerNorm.of(gate.norm, gate.bias).calls(values)
         return calls
 
     def _peephole(self, weights: Array) -> Array:
