@@ -46,6 +46,16 @@ def test_many_short_lines_are_searched_alike(shape: tuple[int, ...], type: str) 
     np.testing.assert_array_equal(arg("ARG_MIN", values, -1), np.argmin(values, -1))
 
 
+@pytest.mark.parametrize("type", ["int8", "uint8"])
+@pytest.mark.parametrize("shape", [(128, 25), (13, 10, 151), (700, 256), (300, 257)])
+def test_many_lines_of_octets_are_searched_alike(shape: tuple[int, ...], type: str) -> None:
+    random, limits = np.random.default_rng(2), np.iinfo(type)
+    values = random.integers(limits.min, limits.max + 1, shape).astype(type)
+    values[random.random(shape[:-1]) < 0.3] //= 64  # many equals
+    for op, search in (("ARG_MAX", np.argmax), ("ARG_MIN", np.argmin)):
+        np.testing.assert_array_equal(arg(op, values, -1), search(values, -1))
+
+
 @pytest.mark.parametrize(
     ("row", "largest", "smallest"),
     [

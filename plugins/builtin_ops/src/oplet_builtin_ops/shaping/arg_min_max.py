@@ -35,6 +35,8 @@ _SHORT, _MANY = 24, 128
 _BLOCK = 1 << 16
 
 _AXES = (TensorType.INT32, TensorType.INT64)
+#: The type that holds a value of 8 bits and a position of 8 bits.
+_KEYS = {TensorType.INT8: TensorType.INT16, TensorType.UINT8: TensorType.UINT16}
 TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT32, TensorType.BOOL)
 
 
@@ -67,6 +69,11 @@ def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | typ
         context.add_temporary(node, (lines,), source.type)
         context.add_temporary(node, (length, lines), TensorType.BOOL)
         context.add_temporary(node, (lines,), TensorType.UINT8)
+    elif node.prepared and _suits_keys(source.type, source.shape, _axis(node)):
+        length = source.shape[-1]
+        lines = min(_BLOCK // length, source.size // length)
+        for shape in ((lines, length), (lines,)):
+            context.add_temporary(node, shape, _KEYS[source.type])
 
 
 def bind_arg_max(context: Context, node: Node) -> Thunk:
@@ -81,6 +88,34 @@ def bind_arg_min(context: Context, node: Node) -> Thunk:
 
 def _suits_columns(shape: Shape, axis: int) -> bool:
     return axis == len(shape) - 1 and 1 < shape[-1] <= _SHORT and math.prod(shape[:-1]) >= _MANY
+
+
+def _suits_keys(type: TensorType, shape: Shape, axis: int) -> bool:
+    return type in _KEYS and axis == len(shape) - 1 and _SHORT < shape[-1] <= 256 and math.prod(shape[:-1]) >= _MANY
+
+
+def _key_calls(node: Node, extreme: np.ufunc) -> list[Call]:
+    """The calls that search longer lines of 8-bit values: the position becomes the low octet of a key, larger for what goes first."""
+    keys, best = (temporary.data for temporary in node.temporaries)
+    length = keys.shape[1]
+    source, output = node.inputs[0].data.reshape(-1, length), node.outputs[0].data.reshape(-1)
+    octet, bits = np.array(255, keys.dtype), np.array(8, keys.dtype)
+    flip = octet if extreme is np.maximum else np.zeros_like(octet)
+    order = np.arange(length, dtype=keys.dtype) ^ flip
+    program: list[Call] = []
+    for start in range(0, len(source), len(best)):
+        lines = source[start : start + len(best)]
+        made, found = keys[: len(lines)], best[: len(lines)]
+        program += [
+            (np.copyto, (made, lines)),
+            (np.left_shift, (made, bits, made)),
+            (np.bitwise_or, (made, order, made)),
+            (extreme.reduce, (made, 1, None, found)),
+            (np.bitwise_and, (found, octet, found)),
+            (np.bitwise_xor, (found, flip, found)),
+            (np.copyto, (output[start : start + len(lines)], found)),
+        ]
+    return program
 
 
 def _column_calls(node: Node, extreme: np.ufunc) -> list[Call]:
@@ -112,14 +147,16 @@ def _bind(node: Node, search: Search, extreme: np.ufunc, worst: float) -> Thunk:
     floats = source.dtype.kind == "f"
     if not output.size:
         return lambda: None
-    by_columns = run_calls(_column_calls(node, extreme)) if node.temporaries else None
+    many = None
+    if node.temporaries:
+        many = run_calls((_key_calls if len(node.temporaries) == 2 else _column_calls)(node, extreme))
 
     def run() -> None:
         # numpy would take a NaN before any number; the maximum is NaN if there is one.
         if floats and np.isnan(np.maximum.reduce(source, None)):
             output[...] = _ignoring_nan(source, search, worst, axis)
-        elif by_columns is not None:
-            by_columns()
+        elif many is not None:
+            many()
         else:
             output[...] = search(source, axis)
 
