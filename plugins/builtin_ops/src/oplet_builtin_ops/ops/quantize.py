@@ -70,21 +70,26 @@ def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor)
     zero_points = zero_points.astype(np.int32).astype(np.int64)  # LiteRT keeps no more of them
     per_channel = scales.size > 1
     ensure(not per_channel or output.type not in _FOUR_BITS, f"{output} has {scales.size} scales; QUANTIZE gives it only one.")
-    low, high = _FOUR_BITS[output.type] if output.type in _FOUR_BITS else quantized_range(output.type)
-    bounds = low - zero_points, high - zero_points
-    node.prepared = scales, zero_points, bounds
+    node.prepared = scales, zero_points
     context.add_temporary(node, output.shape, TensorType.FLOAT32)
-    widest = 2 * max(int(np.absolute(bound).max(initial=0)) for bound in bounds) + 1
+    widest = 2 * max(int(np.absolute(bound).max(initial=0)) for bound in _bounds(output, zero_points)) + 1
     type = TensorType.INT16 if widest < 1 << 15 else TensorType.INT32 if widest < 1 << 31 else TensorType.INT64
     for _ in range(2):
         context.add_temporary(node, output.shape, type)
+
+
+def _bounds(output: Tensor, zero_points: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many steps a value may be from zero, downwards and upwards."""
+    low, high = _FOUR_BITS[output.type] if output.type in _FOUR_BITS else quantized_range(output.type)
+    return low - zero_points, high - zero_points
 
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0], node.outputs[0]
     temporaries = [temporary.data for temporary in node.temporaries]
     if source.type == TensorType.FLOAT32:
-        return _bind_reals(source.data, output.data, *node.prepared, *temporaries)
+        scales, zero_points = node.prepared
+        return _bind_reals(source.data, output.data, scales, zero_points, _bounds(output, zero_points), *temporaries)
     if source.type != TensorType.INT32:
         return lookup(node.prepared, source.data, output.data)
     shifted, wide, scratch = (array.reshape(-1) for array in temporaries)
