@@ -65,11 +65,11 @@ def test_models_agree(case: tuple[bytes, list[Any]], agree: Callable[..., None])
     agree(*case)
 
 
-@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("sigma", [None, 0.0, 0.4])
 @pytest.mark.parametrize(
     ("overlap", "distinct", "flat"), [(0.5, True, False), (0.3, False, False), (0.5, True, True), (1.5, True, False)]
 )
-def test_suppressions_agree(overlap: float, distinct: bool, flat: bool, soft: bool, agree: Callable[..., None]) -> None:
+def test_suppressions_agree(overlap: float, distinct: bool, flat: bool, sigma: float | None, agree: Callable[..., None]) -> None:
     random = np.random.default_rng(7)
     boxes = random.random((60, 4)).astype(np.float32)
     boxes[::5, 2:] = boxes[::5, :2] + np.float32(0.3)
@@ -81,9 +81,9 @@ def test_suppressions_agree(overlap: float, distinct: bool, flat: bool, soft: bo
     constants = [np.array(12, np.int32), np.array(overlap, np.float32), np.array(0.2, np.float32)]
     outputs = [Spec("int32", [12]), Spec("int32", [])]
     options: Any = NonMaxSuppressionV4Options()
-    if soft:
-        constants.append(np.array(0.0, np.float32))
+    if sigma is not None:
+        constants.append(np.array(sigma, np.float32))
         outputs.insert(1, Spec("float32", [12]))
         options = NonMaxSuppressionV5Options()
-    op = "NON_MAX_SUPPRESSION_V5" if soft else "NON_MAX_SUPPRESSION_V4"
+    op = f"NON_MAX_SUPPRESSION_V{4 if sigma is None else 5}"
     agree(one_op_model(op, [Spec("float32", (60, 4)), Spec("float32", [60]), *constants], outputs, options), [boxes, scores])

@@ -21,28 +21,21 @@ def suppression_registration(builtin: Registration) -> Registration:
         compiled, bind_numpy = SUPPRESS.compiled(), builtin.bind
 
         def bind() -> Thunk:
-            boxes, scores, _, overlap, threshold, *sigmas = (tensor.data for tensor in node.inputs)
-            boxes = writable(boxes)
-            *chosen, number = (tensor.data for tensor in node.outputs)
-            found = np.empty(chosen[0].size + 1, np.int64)
-            suppressed, corners = np.empty(len(scores), np.bool_), np.empty((5, len(scores)), np.float32)
+            boxes, scores, _, overlap, threshold, *sigmas = (writable(tensor.data) for tensor in node.inputs)
+            found, *others, number = (tensor.data for tensor in node.outputs)
+            kept = others[0] if others else np.empty(found.shape, np.float32)
+            count = len(scores)
+            scratch = np.empty((count, 5), np.float32), np.empty(count, np.float32), np.empty((count, 2), np.int64)
             by_numpy = bind_numpy(context, node)
 
             def run() -> None:
-                candidates = np.flatnonzero(scores > threshold)
-                order = candidates[np.argsort(-scores[candidates], kind="stable")]
-                ranked = scores[order]
-                # Among equal scores LiteRT's queue has an order of its own, and the soft form has more to it.
-                if (sigmas and sigmas[0] != 0) or (ranked[1:] == ranked[:-1]).any() or not np.isfinite(boxes).all():
+                sigma = sigmas[0].item() if sigmas else 0.0
+                # What is no number compares in ways of its own.
+                if not sigma >= 0 or not np.isfinite(boxes).all():
                     by_numpy()
                     return
-                count = len(order)
-                compiled(boxes, order, suppressed[:count], corners, overlap.item(), min(count, len(found) - 1), found)
-                total = found[-1]
-                number[...] = total
-                for target, values in zip(chosen, (found[:total], None)):
-                    target[:total] = scores[found[:total]] if values is None else values
-                    target[total:] = 0
+                scale = np.float32(-0.5 / sigma) if sigma else 0.0
+                compiled(boxes, scores, *scratch, overlap.item(), threshold.item(), scale, found, kept, number.reshape(1))
 
             return run
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numba
 import numpy as np
 
 from oplet_numba_ops.kernels import kernel
@@ -9,44 +13,97 @@ from oplet_numba_ops.kernels import kernel
 __all__ = ["SUPPRESS"]
 
 _ZERO = np.float32(0)
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy")
 
 
-@kernel("void(f4[:,::1], i8[::1], b1[::1], f4[:,::1], f4, i8, i8[::1])")
-def SUPPRESS(boxes, order, suppressed, corners, most_overlap, limit, found):  # type: ignore[no-untyped-def]
-    """Choose up to `limit` boxes.
+@_inlined
+def _rise(priorities, entries, hole, priority, box, begin):  # type: ignore[no-untyped-def]
+    """Move the hole up to where the entry belongs, and put it in, as the C++ library's push_heap does."""
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if not priorities[parent] < priority:
+            break
+        priorities[hole] = priorities[parent]
+        entries[hole, 0], entries[hole, 1] = entries[parent, 0], entries[parent, 1]
+        hole = parent
+    priorities[hole] = priority
+    entries[hole, 0], entries[hole, 1] = box, begin
+
+
+@_inlined
+def _sink(priorities, entries, size):  # type: ignore[no-untyped-def]
+    """Move the hole at the top down to the end, always to the larger child, the second of equals."""
+    hole, child = 0, 2
+    while child <= size:
+        if child == size or priorities[child] < priorities[child - 1]:
+            child -= 1
+        priorities[hole] = priorities[child]
+        entries[hole, 0], entries[hole, 1] = entries[child, 0], entries[child, 1]
+        hole, child = child, 2 * child + 2
+    return hole
+
+
+@_inlined
+def _overlap(edges, a, b):  # type: ignore[no-untyped-def]
+    """What two boxes have in common, relative to what they cover; 0 where one has no area."""
+    if (edges[a, 4] <= _ZERO) | (edges[b, 4] <= _ZERO):
+        return _ZERO
+    height = max(min(edges[a, 2], edges[b, 2]) - max(edges[a, 0], edges[b, 0]), _ZERO)
+    width = max(min(edges[a, 3], edges[b, 3]) - max(edges[a, 1], edges[b, 1]), _ZERO)
+    common = height * width
+    return common / (edges[a, 4] + edges[b, 4] - common)
+
+
+@kernel("void(f4[:,::1], f4[::1], f4[:,::1], f4[::1], i8[:,::1], f4, f4, f4, i4[::1], f4[::1], i4[::1])")
+def SUPPRESS(  # type: ignore[no-untyped-def]
+    boxes, scores, edges, priorities, entries, most_overlap, threshold, scale, found, kept, number
+):
+    """Choose as many boxes as `found` has places for, from a queue as the C++ library keeps it.
 
     Args:
         boxes: given by any two opposite corners (y, x, y, x).
-        order: the numbers of the boxes, by descending score, all different.
-        suppressed: scratch, one for each of them.
-        corners: scratch: for each of them top, left, bottom, right and area, five rows.
-        found: the numbers of those chosen; the last element is how many they are.
+        edges: scratch: top, left, bottom, right and area of each box.
+        priorities: scratch, one for each box.
+        entries: scratch: the boxes in the queue, and with how many of the chosen ones each has been compared.
+        scale: an overlap lowers a score by the factor exp(scale * overlap ** 2); 0 where it does not.
+        found: the boxes that are chosen; zeros after them.
+        kept: their scores.
+        number: how many they are.
     """
-    count = order.size
-    top, left, bottom, right, area = corners[0], corners[1], corners[2], corners[3], corners[4]
-    for k in range(count):
-        box = boxes[order[k]]
-        top[k], bottom[k] = min(box[0], box[2]), max(box[0], box[2])
-        left[k], right[k] = min(box[1], box[3]), max(box[1], box[3])
-        area[k] = (bottom[k] - top[k]) * (right[k] - left[k])
-        suppressed[k] = False
-    chosen = 0
-    for k in range(count):
-        if chosen == limit:
-            break
-        if suppressed[k]:
+    size = 0
+    for box in range(scores.size):
+        if scores[box] > threshold:
+            corners = boxes[box]
+            edges[box, 0], edges[box, 2] = min(corners[0], corners[2]), max(corners[0], corners[2])
+            edges[box, 1], edges[box, 3] = min(corners[1], corners[3]), max(corners[1], corners[3])
+            edges[box, 4] = (edges[box, 2] - edges[box, 0]) * (edges[box, 3] - edges[box, 1])
+            _rise(priorities, entries, size, scores[box], box, 0)
+            size += 1
+    chosen, limit = 0, min(size, found.size)
+    while chosen < limit and size > 0:
+        before, box, begin = priorities[0], entries[0, 0], entries[0, 1]
+        size -= 1
+        if size > 0:
+            last, last_box, last_begin = priorities[size], entries[size, 0], entries[size, 1]
+            _rise(priorities, entries, _sink(priorities, entries, size), last, last_box, last_begin)
+        score, compared, dropped = before, chosen, False
+        for other in range(chosen - 1, begin - 1, -1):
+            overlap = _overlap(edges, box, found[other])
+            dropped = overlap >= most_overlap
+            if dropped:
+                break
+            if scale != _ZERO:
+                score = score * np.exp(scale * overlap * overlap)
+                if score <= threshold:
+                    break
+        if dropped:
             continue
-        found[chosen] = order[k]
-        chosen += 1
-        for other in range(k, count):
-            height = max(min(bottom[other], bottom[k]) - max(top[other], top[k]), _ZERO)
-            width = max(min(right[other], right[k]) - max(left[other], left[k]), _ZERO)
-            common = height * width
-            share = common / (area[other] + area[k] - common)
-            share = _ZERO if (area[other] <= _ZERO) | (area[k] <= _ZERO) else share
-            suppressed[other] = suppressed[other] | (share >= most_overlap)
-        # LiteRT puts a chosen box back, to be suppressed by itself: one without an area is chosen again and again.
-        while not suppressed[k] and chosen < limit:
-            found[chosen] = order[k]
+        if score == before:
+            found[chosen], kept[chosen] = box, score
             chosen += 1
-    found[found.size - 1] = chosen
+        if score > threshold:
+            _rise(priorities, entries, size, score, box, compared)
+            size += 1
+    number[0] = chosen
+    for place in range(chosen, found.size):
+        found[place], kept[place] = 0, _ZERO

@@ -1,4 +1,4 @@
-"""NON_MAX_SUPPRESSION_V5, compiled: without equal scores, and not the soft form."""
+"""NON_MAX_SUPPRESSION_V5, compiled."""
 
 from __future__ import annotations
 
