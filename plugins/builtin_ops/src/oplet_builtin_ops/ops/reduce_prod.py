@@ -72,7 +72,7 @@ def _bind_quantized(node: Node) -> Thunk:
 
 def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np.int64]:
     """The products of the columns, rescaled after each factor but the first."""
-    product = factors[0].copy()
+    product: NDArray[np.int64] = factors[0].copy()
     narrow = np.empty(product.shape, np.int32)
     scale, amount = (np.array(value, np.int64) for value in single_rounding(multiplier, shift))
     half = (np.int64(1) << amount) >> 1

@@ -195,7 +195,7 @@ def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold:
         compared = len(found)
         score = before
         if begin < compared:
-            score = product(factors[place, limit - compared : limit - begin], None, None, None, False, before).item()
+            score = product(factors[place, limit - compared : limit - begin], initial=before).item()
         if score == before:
             found.append((score, place))
             factors[:, limit - len(found)] = row_of(place)
