@@ -8,6 +8,7 @@ Numerics: tflite/kernels/resize_bilinear.cc, tflite/kernels/internal/reference/r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -31,21 +32,24 @@ def _neighbours(node: Node) -> tuple[Neighbours, Neighbours]:
     find = integer_neighbours if type in (TensorType.INT8, TensorType.INT16) else float_neighbours
     pairs = zip(node.inputs[0].shape[1:3], node.outputs[0].shape[1:3])
     down, across = (find(length, outputs, options.align_corners, options.half_pixel_centers) for length, outputs in pairs)
-    if type == TensorType.UINT8 and node.inputs[0].shape[1:3] == (1, 1):
-        # The mean of four times the same value, which errors of rounding do not take beyond the next half.
-        down.fraction.fill(0)
-        across.fraction.fill(0)
     return down, across
 
 
 def _scratch_shapes(node: Node) -> list[Shape]:
     source, output = node.inputs[0], node.outputs[0]
+    if _is_one_pixel(node):
+        return []
     between = between_shape(source.shape, output.shape)
     if source.type == TensorType.FLOAT32:
         return [between]
     if source.type == TensorType.UINT8:
         return [between, source.shape, output.shape] if _is_exact(node) else []
     return [between, source.shape, output.shape, output.shape]
+
+
+def _is_one_pixel(node: Node) -> bool:
+    """Whether each output is the mean of four times the same value, which is that value."""
+    return node.inputs[0].shape[1:3] == (1, 1)
 
 
 def _is_exact(node: Node) -> bool:
@@ -128,6 +132,8 @@ def _bind(node: Node) -> Thunk:
     source = node.inputs[0]
     if not node.outputs[0].size:  # its other sides may be as long as they like
         return run_calls([])
+    if _is_one_pixel(node):
+        return partial(np.copyto, node.outputs[0].data, source.data)
     if source.type == TensorType.FLOAT32:
         return run_calls(interpolate(source.data, _arrays(node)[0], node.outputs[0].data, *_neighbours(node)))
     return _bind_uint8(node) if source.type == TensorType.UINT8 else _bind_integer(node)
