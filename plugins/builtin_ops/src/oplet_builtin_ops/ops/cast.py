@@ -6,11 +6,14 @@ Numerics: tflite/kernels/cast.cc
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.arithmetic.half import widen_half
+from oplet_builtin_ops.arithmetic.lookup import lookup
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, ensure_operands
 
 #: The types that become one another.
@@ -31,6 +34,7 @@ TYPES: Final = (
 )
 SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.BFLOAT16)
 FLOATS: Final = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.COMPLEX64, *SHORT_FLOATS)
+OCTETS: Final = (TensorType.INT8, TensorType.UINT8, TensorType.BOOL)
 #: The types that only FLOAT32 becomes, and that become FLOAT32 only, with their bounds.
 PACKED: Final = {TensorType.INT4: (-8, 7), TensorType.INT2: (-2, 1), TensorType.UINT4: (0, 15)}
 
@@ -66,6 +70,13 @@ def bind(context: Context, node: Node) -> Thunk:
             np.not_equal(source, zero, output)
 
         return compare
+    if given == TensorType.FLOAT16 and wanted == TensorType.FLOAT32:
+        return partial(widen_half, source, output)
+    if given in OCTETS and wanted == TensorType.FLOAT16:
+        # numpy makes halves one by one.
+        values: Array = np.arange(256, dtype=np.uint8)
+        values = values != 0 if given == TensorType.BOOL else values.view(source.dtype)
+        return lookup(values.astype(output.dtype), source, output)
     if not node.temporaries:
         return copier(output, source)
     work = node.temporaries[0].data
