@@ -137,7 +137,7 @@ def _float_calls(node: Node) -> list[Call]:
         time_weights = _signed(times).astype(np.float32) * np.float32(times.scale)
     calls.append((np.multiply, (state, time_weights, weighted)))
     by_unit = weighted.reshape(*output.shape, options.rank * weighted.shape[2])
-    calls.append((np.add.reduce, (by_unit, 2, None, output)))
+    calls.append((np.matmul, (by_unit, np.ones(by_unit.shape[2], np.float32), output)))
     if bias is not None:
         calls.append((np.add, (output, bias.data, output)))
     return [*calls, (apply_activation, (output, options.fused_activation_function))]
@@ -173,6 +173,7 @@ def _integer_calls(node: Node) -> list[Call]:
     finish = rescaler(
         totals.reshape(-1), wide, spare, *quantize_multiplier(second), output.zero_point, (-128, 127), output.data.reshape(-1)
     )
+    by_unit = weighted.reshape(*sums.shape, -1)
     add_bias: list[Call] = [] if bias is None else [(np.add, (sums, bias.data.astype(np.float64), sums))]
     return [
         *_shift_calls(state),
@@ -183,7 +184,7 @@ def _integer_calls(node: Node) -> list[Call]:
         (np.copyto, (state[..., -1], newest)),
         *centre,
         (np.multiply, (centred, time_weights, weighted)),
-        (np.add.reduce, (weighted.reshape(*sums.shape, -1), 2, None, sums)),
+        (np.matmul, (by_unit, np.ones(by_unit.shape[2]), sums)),
         *add_bias,
         (convert, (wide, sums.reshape(-1))),
         (convert, (totals.reshape(-1), wide)),
