@@ -36,14 +36,22 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
     wanted, keys, values = (tensor.data for tensor in node.inputs)
     output, hits = (tensor.data for tensor in node.outputs)
     missing = b"" if node.inputs[2].type is TensorType.STRING else 0
+    find = _search_sorted if node.inputs[1].is_constant and (keys[1:] > keys[:-1]).all() else _search
 
     def run() -> None:
-        rows = _search(keys, wanted)
+        rows = find(keys, wanted)
         np.greater_equal(rows, 0, hits, casting="unsafe")
         np.take(values, rows, 0, output, mode="clip")
         output[rows < 0] = missing
 
     return run
+
+
+def _search_sorted(keys: Array, wanted: Array) -> Array:
+    """`_search` where any search meets the same key."""
+    rows = keys.searchsorted(wanted)
+    rows[keys.take(rows, mode="clip") != wanted] = -1
+    return rows
 
 
 def _search(keys: Array, wanted: Array) -> Array:

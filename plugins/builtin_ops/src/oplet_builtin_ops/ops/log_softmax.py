@@ -5,6 +5,8 @@ Numerics: tflite/kernels/activations.cc (LogSoftmaxPrepare), internal/reference/
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
@@ -28,7 +30,10 @@ class Quantized:
         self.summands = Softmax8(source, 1.0).summands.astype(np.int32)
         multiplier, shift, self.farthest = distance_scaling(source, 1.0)
         self.distances = multiply_by_quantized_multiplier(-np.arange(256, dtype=np.int32), multiplier, shift)
-        self.reverse = quantize_multiplier((1 << (31 - shift)) / multiplier)
+        ratio = (1 << (31 - shift)) / multiplier
+        self.reverse = quantize_multiplier(ratio)
+        # Up to this logarithm no distance is too far; rounding takes away less than three steps.
+        self.harmless = 2**31 - math.ceil(258 / ratio) if self.farthest >= 255 else -1
 
     def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array, places: Array) -> Thunk:
         """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
@@ -54,10 +59,9 @@ class Quantized:
             np.right_shift(steps, bits, steps)
             np.add(steps, highest, steps)
             np.maximum(steps, lowest, out=steps)
-            reach = multiply_by_quantized_multiplier(logarithms - 2**31, *self.reverse)
-            farthest = np.minimum(-reach - 1, self.farthest)
-            if farthest.min() < 255:
-                np.copyto(steps, lowest, where=below > farthest)
+            if np.maximum.reduce(logarithms, None) > self.harmless:
+                reach = multiply_by_quantized_multiplier(logarithms - 2**31, *self.reverse)
+                np.copyto(steps, lowest, where=below > np.minimum(-reach - 1, self.farthest))
             y[...] = steps
 
         return run
