@@ -101,6 +101,11 @@ def maps(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
         if kind != "float32":
             output = Spec(kind, shape, [1 / 256], [-128 if kind == "int8" else 0])
             version = 2
+    elif op == "LOG_SOFTMAX":
+        kind = draw(st.sampled_from(["float32", "int8", "uint8"]))
+        if kind != "float32":
+            output = Spec(kind, shape, [1 / 16], [127 if kind == "int8" else 255])
+            version = 2
     elif op == "QUANTIZE":
         output = spec(draw, draw(st.sampled_from(QUANTIZED)), shape)
     elif op == "DEQUANTIZE":

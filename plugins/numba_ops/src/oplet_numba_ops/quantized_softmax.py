@@ -1,4 +1,4 @@
-"""SOFTMAX of 8-bit numbers, with the tables of the numpy kernel."""
+"""SOFTMAX and LOG_SOFTMAX of 8-bit numbers, with the tables of the numpy kernels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from oplet_numba_ops.kernels import kernel
 
-__all__ = ["LONGEST_ROW", "SOFTMAX_8"]
+__all__ = ["LOG_SOFTMAX_8", "LONGEST_ROW", "SOFTMAX_8"]
 
 #: The sums of longer rows may leave 32 bits.
 LONGEST_ROW = 8191
-
+_ONE = (1 << 31) - 1
 
 _inlined: Callable[..., Any] = numba.njit(error_model="numpy")
 
@@ -25,19 +25,52 @@ def _product(a, b):  # type: ignore[no-untyped-def]
 
 
 @_inlined
-def _reciprocal(total):  # type: ignore[no-untyped-def]
-    """1 / total by three Newton steps: its 31 bits, and how many bits of the 12 integer ones total has above 1."""
-    headroom = 32
-    rest = total
-    while rest > 0:
-        rest >>= 1
-        headroom -= 1
-    half_denominator = (total << headroom) >> 1
+def _bit_length(x):  # type: ignore[no-untyped-def]
+    length = 0
+    while x > 0:
+        x >>= 1
+        length += 1
+    return length
+
+
+@_inlined
+def _one_over(half_denominator):  # type: ignore[no-untyped-def]
+    """1 / (2 * half_denominator) for denominators from 1 to 2, without integer bits: three Newton steps."""
     estimate = 1515870810 + _product(half_denominator, -1010580540)
     for _ in range(3):
         error = (1 << 29) - _product(half_denominator, estimate)
         estimate = estimate + (_product(estimate, error) << 2)
-    return min(estimate << 1, (1 << 31) - 1), 12 - headroom
+    return min(estimate << 1, _ONE)
+
+
+@_inlined
+def _reciprocal(total):  # type: ignore[no-untyped-def]
+    """1 / total: its 31 bits, and how many bits of the 12 integer ones total has above 1."""
+    headroom = 32 - _bit_length(total)
+    return _one_over((total << headroom) >> 1), 12 - headroom
+
+
+@_inlined
+def _logarithm(x):  # type: ignore[no-untyped-def]
+    """The natural logarithm of a number from 1 on with 12 integer bits, with 5 of them.
+
+    It is a power of two, and a rational function of what is left, which is near to 1.
+    """
+    quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
+    headroom = 32 - _bit_length(x)
+    first = min(_product(x << (headroom - 1), root_of_half) << 1, _ONE)
+    second_headroom = 31 - _bit_length(_product(x, root_of_half))
+    second = min(x << second_headroom, _ONE)
+    r = min(first, second)
+    power = max(((12 - headroom) << 25) + quarter, ((12 - second_headroom) << 25) - quarter)
+    p = (r + fourth_root_of_half + 1) >> 1
+    q = 2 * (r - fourth_root_of_half)
+    square = _product(q, q)
+    numerator = _product(q, r) + _product(_product(q, square), 117049297)
+    denominator = _product(p, 1057819769 + q + _product(127690142, square)) + _product(638450708, q)
+    rounded = (numerator + 32 - (1 if numerator < 0 else 0)) >> 6
+    total = _product(power, 1488522236) + _product(rounded, _one_over((denominator + _ONE + 1) >> 1))
+    return min(max(total << 1, -(1 << 31)), _ONE)
 
 
 @kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
@@ -59,3 +92,22 @@ def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignor
             high = (exponentials[most - (row[i] ^ turn)] * factor + (1 << 30)) >> 31
             value = min((high + half) >> exponent, 255)
             target[i] = np.uint8(value) ^ turn
+
+
+@kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
+def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: ignore[no-untyped-def]
+    """Each row by itself; `sign_bit` is 128 where the bits are those of int8 numbers, else 0."""
+    turn = np.uint8(sign_bit)
+    half = (1 << 21) - 1  # of an output's step, 1/16, below zero
+    for start in range(0, out.size, columns):
+        row, target = x[start : start + columns], out[start : start + columns]
+        most = np.uint8(0)
+        for i in range(columns):
+            most = max(most, row[i] ^ turn)
+        total = np.int64(0)
+        for i in range(columns):
+            total += summands[most - (row[i] ^ turn)]
+        less = _logarithm(total) - half
+        for i in range(columns):
+            value = 255 + ((distances[most - (row[i] ^ turn)] - less) >> 22)
+            target[i] = np.uint8(max(value, 0)) ^ turn

@@ -5,12 +5,10 @@ Numerics: tflite/kernels/activations.cc (LogSoftmaxPrepare), internal/reference/
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.arithmetic.fixed_point_functions import logarithm
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, distance_scaling
@@ -21,19 +19,24 @@ from oplet_builtin_ops.shaping.shapes import Array, Thunk
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 #: Steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
 _STEP_BITS = 31 - 5 - 4
+#: In that fixed point, a distance of which no output is near enough to the largest; less some logarithm it is still an int32.
+_LEAST = -20 << 4 + _STEP_BITS
 
 
 class Quantized:
-    """The tables of a node: what each possible distance from a row's largest value adds to the sum, and what it scales to."""
+    """The tables of a node.
+
+    Attributes:
+        summands: what each possible distance from a row's largest value adds to the sum.
+        distances: what each scales to, below zero; those that no output shows are cut.
+    """
 
     def __init__(self, source: Tensor) -> None:
         self.summands = Softmax8(source, 1.0).summands.astype(np.int32)
-        multiplier, shift, self.farthest = distance_scaling(source, 1.0)
-        self.distances = multiply_by_quantized_multiplier(-np.arange(256, dtype=np.int32), multiplier, shift)
-        ratio = (1 << (31 - shift)) / multiplier
-        self.reverse = quantize_multiplier(ratio)
-        # Up to this logarithm no distance is too far; rounding takes away less than three steps.
-        self.harmless = 2**31 - math.ceil(258 / ratio) if self.farthest >= 255 else -1
+        multiplier, shift, farthest = distance_scaling(source, 1.0)
+        distances = np.arange(256, dtype=np.int32)
+        scaled = multiply_by_quantized_multiplier(-distances, multiplier, shift)
+        self.distances = np.maximum(np.where(distances <= farthest, scaled, _LEAST), _LEAST).astype(np.int32)
 
     def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array, places: Array) -> Thunk:
         """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
@@ -59,9 +62,6 @@ class Quantized:
             np.right_shift(steps, bits, steps)
             np.add(steps, highest, steps)
             np.maximum(steps, lowest, out=steps)
-            if np.maximum.reduce(logarithms, None) > self.harmless:
-                reach = multiply_by_quantized_multiplier(logarithms - 2**31, *self.reverse)
-                np.copyto(steps, lowest, where=below > np.minimum(-reach - 1, self.farthest))
             y[...] = steps
 
         return run

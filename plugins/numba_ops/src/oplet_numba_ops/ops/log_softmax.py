@@ -1,21 +1,38 @@
-"""LOG_SOFTMAX, compiled: float32."""
+"""LOG_SOFTMAX, compiled: float32 and 8-bit numbers."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.ops.log_softmax import REGISTRATION as BUILTIN
+from oplet_builtin_ops.ops.log_softmax import Quantized
 from oplet_numba_ops.exponentials import LOG_SOFTMAX
 from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.quantized_softmax import LOG_SOFTMAX_8, LONGEST_ROW
 from oplet_numba_ops.shares import WORTH_VALUES
 
 
 def plan(context: Context, node: Node) -> Bind | None:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type != TensorType.FLOAT32 or not output.size:
+    if not output.size:
         return None
     columns = source.shape[-1]
-    return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
+    if source.type == TensorType.FLOAT32:
+        return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
+    if columns > LONGEST_ROW:
+        return None
+    tables: Quantized = node.prepared
+    constants = (
+        columns,
+        tables.distances.astype(np.int64),
+        tables.summands.astype(np.int64),
+        128 if output.type == TensorType.INT8 else 0,
+    )
+    return plan_flat(
+        context, LOG_SOFTMAX_8, (source, output), *constants, columns=columns, worth=WORTH_VALUES // 4, bits=np.uint8
+    )
 
 
 REGISTRATION = override(BUILTIN, plan)
