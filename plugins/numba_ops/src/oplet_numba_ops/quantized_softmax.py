@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,11 +27,7 @@ def _product(a, b):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _bit_length(x):  # type: ignore[no-untyped-def]
-    length = 0
-    while x > 0:
-        x >>= 1
-        length += 1
-    return length
+    return math.frexp(x)[1]
 
 
 @_inlined
