@@ -57,20 +57,20 @@ def bind(context: Context, node: Node) -> Thunk:
 
 def _combine(sums: Array, values: Array, rows: Array, buckets: Array, weights: Array, combiner: CombinerType) -> None:
     """Add up row after row; a run of rows of the same bucket is divided when it ends."""
-    ends = np.append(np.flatnonzero(np.diff(buckets)) + 1, len(buckets)).tolist() if len(buckets) else []
-    first = 0
-    for end in ends:
-        bucket = int(buckets[first])
-        if 0 <= bucket < len(sums):
-            for row, weight in zip(rows[first:end], weights[first:end]):
-                sums[bucket] += values[row] * weight
-            run = weights[first:end]
-            with np.errstate(all="ignore"):
-                if combiner == CombinerType.MEAN:
-                    sums[bucket] /= np.add.accumulate(run)[-1]
-                elif combiner == CombinerType.SQRTN:
-                    sums[bucket] /= np.sqrt(np.add.accumulate(run * run)[-1])
-        first = end
+    if not len(rows):
+        return
+    starts = np.append(0, np.flatnonzero(np.diff(buckets)) + 1)
+    with np.errstate(all="ignore"):
+        totals = np.add.reduceat(values.take(rows, 0) * weights[:, None], starts)
+        if combiner == CombinerType.MEAN:
+            divisors = np.add.reduceat(weights, starts)
+        else:
+            divisors = np.sqrt(np.add.reduceat(weights * weights, starts))
+        for bucket, total, divisor in zip(buckets[starts].tolist(), totals, divisors):
+            if 0 <= bucket < len(sums):
+                sums[bucket] += total
+                if combiner != CombinerType.SUM:
+                    sums[bucket] /= divisor
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))
