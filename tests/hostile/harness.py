@@ -128,12 +128,13 @@ def i32(*values: int) -> NDArray[np.int32]:
     return np.array(values, np.int32)
 
 
-def sharing_tensors(count: int, number: int, value: bytes) -> bytes:
-    """The base model with another vector of tensors: `count` offsets that all lead to one table, which has one field.
+def sharing_tensors(count: int, number: int, value: bytes, step: int | None = None) -> bytes:
+    """The base model with another vector of tensors, `count` of them, which have one field each and share what it leads to.
 
     Args:
         number: the field, below 4.
         value: what its offset leads to.
+        step: how many bytes further the next tensor's field leads; None if all offsets of the vector lead to one table.
     """
     data = bytearray(base())
 
@@ -146,12 +147,15 @@ def sharing_tensors(count: int, number: int, value: bytes) -> bytes:
 
     subgraph = follow(follow(field(follow(0), 2)) + 4)
     data.extend(bytes(-len(data) % 4))
-    vector = len(data)
-    table = vector + 4 + 4 * count
+    vector, made = len(data), 1 if step is None else count
+    vtable = vector + 4 + 4 * count
+    places = [vtable + 12 + 8 * (i % made) for i in range(count)]
     data.extend(struct.pack("<I", count))
-    data.extend(b"".join(struct.pack("<I", table - (vector + 4 + 4 * i)) for i in range(count)))
-    # The table: where its vtable is, and the offset of the value; then the vtable; then the value.
-    data.extend(struct.pack("<iI", -8, 16) + struct.pack("<HHHHHH", 12, 8, *(4 if i == number else 0 for i in range(4))))
+    data.extend(b"".join(struct.pack("<I", place - (vector + 4 + 4 * i)) for i, place in enumerate(places)))
+    data.extend(struct.pack("<HHHHHH", 12, 8, *(4 if i == number else 0 for i in range(4))))
+    end = len(data) + 8 * made
+    for i, place in enumerate(places[:made]):
+        data.extend(struct.pack("<iI", place - vtable, end + i * (step or 0) - (place + 4)))
     data.extend(value)
     struct.pack_into("<I", data, field(subgraph, 0), vector - field(subgraph, 0))
     return bytes(data)

@@ -119,6 +119,13 @@ def test_vectors_that_share_their_bytes_too_often_are_refused() -> None:
     refusal(lambda: Interpreter(model_content=data), "Tensor.shape shares its bytes with too many others")
 
 
+@rows(60)
+def test_names_that_overlap_one_another_are_refused() -> None:
+    length = 1 << 16  # each word of the value is the length of a name, and each name ends at the low byte of another
+    data = sharing_tensors(20_000, 3, struct.pack("<I", length) * (20_000 + length // 4 + 1), step=4)
+    refusal(lambda: Interpreter(model_content=data), "a string shares its bytes with too many others")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "count"), [(chain, 100_000), (tensors, 1_000_000), (codes, 65_536)])
 def test_the_largest_of_the_list_are_read_and_verified_in_seconds(make: Callable[[int], bytes], count: int) -> None:

@@ -1,49 +1,30 @@
-"""Read tables from FlatBuffers bytes, checking every offset before it is followed.
+"""Read tables from FlatBuffers bytes, those of one vector together where they have the same fields.
 
-The file comes from a stranger: each table, vtable, vector and string must lie inside the buffer, where its kind may begin. The
-number of tables and the bytes of all vectors together are bounded by the file's size, so that reading, and whoever looks once
-at everything that was read, takes time linear in it whatever its offsets say.
-
-A vtable is shared by all tables that have the same fields, so what it says is worked out once and then kept. Tables of a vector
-that share one are read together, a field at a time, and can be kept so (`Rows`). Whatever is unusual there, or wrong, is left to
-the reading of one table.
+Tables of a vector that share a vtable are read a field at a time, and can be kept so (`Rows`). Whatever is unusual there, or wrong,
+is left to the reading of one table (`oplet.schema.decoder`).
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Sequence
-from enum import IntEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from oplet.errors import ModelError
+from oplet.schema.decoder import SOFFSET, UOFFSET, VTABLE_HEAD, Decoder, Layout, Numbers
 from oplet.schema.rows import Columns, Rows, Vectors
 from oplet.schema.table import Field, Table
 
 __all__ = ["decode", "extent"]
 
 T = TypeVar("T", bound=Table)
-Numbers = np.ndarray[Any, Any]
 
-_UOFFSET = struct.Struct("<I")
-_SOFFSET = struct.Struct("<i")
-_VTABLE_HEAD = struct.Struct("<HH")
-_ENUM_MEMBERS: dict[type[IntEnum], dict[int, IntEnum]] = {}
-
-#: How many unknown parts of a file are named; a file can hold millions.
-_UNKNOWN_KEPT = 8
-#: How many times the file's size all vectors may have together: offsets can lead to the same vector again and again.
-_SHARED = 16
-#: Bytes of a string that is decoded once for all who refer to it.
-_LONG = 32
 #: Strings that lie so near each other, in bytes for each, are decoded in one go.
 _NEAR = 2048
 #: How many keys are looked for one by one.
 _FEW_KEYS = 16
-#: So many tables are read together in less time than one by one, unless they are larger than tables of few fields are.
-_MANY, _SLIM = 12, 128
+#: So many tables are read together in less time than one by one.
+_MANY = 12
 
 
 def decode(
@@ -78,243 +59,7 @@ def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
     return decoder.root(cls), decoder.end
 
 
-class _Layout(NamedTuple):
-    """What a vtable says about the tables of one class that use it."""
-
-    size: int
-    groups: list[tuple[struct.Struct, list[str]]]  # numbers, and offsets to what lies elsewhere; one group unless some overlap
-    enums: list[tuple[str, dict[int, IntEnum]]]
-    vectors: list[tuple[str, int, np.dtype[Any], int]]  # of numbers: name, where its offset lies, and what it is made of
-    references: list[tuple[Field, int]]  # the others
-    unions: list[tuple[Field, int, int]]  # the union, where its value's offset lies (0: nowhere), where its type lies
-    unknown: list[int]  # ids of fields that the class does not declare
-    wide: list[int]  # where scalars of 8 bytes lie; tables begin at multiples of 4
-    whole: list[struct.Struct]  # what unpacks tables that were put one behind another; empty if they are not read together
-
-
-#: What the vtables of files say; most files have the same ones.
-_LAYOUTS: dict[tuple[type[Table], bytes], _Layout] = {}
-#: How many are kept, of vtables of at most so many bytes.
-_LAYOUTS_KEPT, _COMMON = 1024, 64
-
-
-class _Decoder:
-    def __init__(self, buffer: memoryview, where: str, unknown: list[str]) -> None:
-        self.buffer = buffer
-        self.array = np.frombuffer(buffer, np.uint8)
-        self.array.flags.writeable = False
-        self.size = len(buffer)
-        whole = self.array[: self.size & -4]
-        self.words = {"i": whole.view("<i4"), "u": whole.view("<u4"), "f": whole.view("<f4")}
-        self.where = where
-        self.unknown = unknown
-        self.layouts: dict[tuple[int, type[Table]], _Layout] = {}
-        # A table takes at least 8 bytes: its offset in a vector or table, and its offset to a vtable.
-        self.tables_left = self.size // 8 + 8
-        self.bytes_left = self.size * _SHARED
-        self.strings: dict[int, str] = {}
-
-    def fail(self, what: str, position: int) -> ModelError:
-        return ModelError(
-            f"The model is not a valid Flatbuffer buffer: {what} at byte {position} of {self.where} ({self.size} bytes); "
-            "the file is truncated or damaged, fetch or convert it again."
-        )
-
-    def note(self, what: str, position: int) -> None:
-        if len(self.unknown) < _UNKNOWN_KEPT:
-            self.unknown.append(f"{what} at byte {position}")
-
-    def root(self, cls: type[T]) -> T:
-        if self.size < 8:
-            raise self.fail("no room for a root offset", 0)
-        return self.table(cls, self.follow(0, "root offset"))
-
-    def follow(self, position: int, what: str) -> int:
-        target = position + int(_UOFFSET.unpack_from(self.buffer, position)[0])
-        if target + 4 > self.size:
-            raise self.fail(f"{what} leads outside the file, to {target},", position)
-        return target
-
-    def layout(self, cls: type[Table], vtable: int, position: int) -> _Layout:
-        """Read a vtable for tables of `cls`; `position` is the first such table."""
-        if position % 4 or vtable < 0 or vtable % 2 or vtable + 4 > self.size:
-            raise self.fail(f"{cls.__name__} has no vtable inside the file", position)
-        vtable_size, size = _VTABLE_HEAD.unpack_from(self.buffer, vtable)
-        if vtable_size < 4 or vtable_size % 2 or vtable + vtable_size > self.size:
-            raise self.fail(f"{cls.__name__} does not fit into the file", position)
-        key = cls, bytes(self.buffer[vtable : vtable + vtable_size])
-        layout = _LAYOUTS.get(key)
-        if layout is None:
-            layout = self.new_layout(cls, self.array[vtable + 4 : vtable + vtable_size].view("<u2"), size, position)
-            if vtable_size <= _COMMON and len(_LAYOUTS) < _LAYOUTS_KEPT:
-                _LAYOUTS[key] = layout
-        self.layouts[vtable, cls] = layout
-        return layout
-
-    def new_layout(self, cls: type[Table], slots: Numbers, size: int, position: int) -> _Layout:
-        declared = cls.fields[-1].id + 1 if cls.fields else 0
-        left = set(np.flatnonzero(slots[:declared]).tolist())  # set in the vtable and not yet met in the class
-        later = slots[declared:]
-        if later.any():  # naming the first is enough
-            left.add(declared + int((later != 0).argmax()))
-        layout = _Layout(size, [], [], [], [], [], [], [], [])
-        places: list[tuple[int, str, int, str]] = []
-        for field in cls.fields:
-            hidden = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
-            offset = int(slots[field.id]) if field.id in left else 0
-            left -= {field.id, field.id - 1} if field.kind == "union" else {field.id}
-            if offset and offset + (field.flags.bytewidth if field.kind == "scalar" else 4) > size:
-                raise self.fail(f"field {field.name} lies outside its {cls.__name__}", position + offset)
-            if hidden and hidden + 1 > size:
-                raise self.fail(f"the type of union {cls.__name__}.{field.name} lies outside its table", position + hidden)
-            if field.kind == "union":
-                if offset or hidden:
-                    layout.unions.append((field, offset, hidden))
-            elif not offset:
-                continue
-            elif field.kind == "scalar":
-                width = field.flags.bytewidth
-                if offset % min(width, 4):
-                    raise self.fail(f"field {field.name} of {cls.__name__} is not aligned", position + offset)
-                if width == 8:
-                    layout.wide.append(offset)
-                if field.enum is not None:
-                    layout.enums.append((field.name, _members(field.enum)))
-                places.append((offset, field.flags.packer_type.format.lstrip("<"), width, field.name))
-            else:
-                if field.kind == "vector":
-                    layout.vectors.append((field.name, offset, field.dtype, field.dtype.itemsize))
-                else:
-                    layout.references.append((field, offset))
-                places.append((offset, "I", 4, field.name))
-        layout.groups.extend(_groups(places))
-        layout.unknown.extend(sorted(left))
-        offsets = [offset for _, offset, *_ in layout.vectors] + [offset for _, offset in layout.references]
-        if 4 <= size <= _SLIM and len(layout.groups) <= 1 and not left and not any(offset % 4 for offset in offsets):
-            packed = layout.groups[0][0].format if layout.groups else "<"
-            spare = -(-size // 4) * 4 - struct.calcsize(packed)
-            layout.whole.append(struct.Struct(f"{packed}{spare}x"))
-        return layout
-
-    def table(self, cls: type[T], position: int) -> T:
-        self.tables_left -= 1
-        if self.tables_left < 0:
-            raise self.fail("more tables than its bytes can hold", position)
-        buffer, whole = self.buffer, self.size
-        vtable = position - _SOFFSET.unpack_from(buffer, position)[0]
-        layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, position)
-        size, groups, enums, vectors, references, unions, unknown, wide, _ = layout
-        if position % 4 or position + size > whole:
-            raise self.fail(f"{cls.__name__} does not fit into the file", position)
-        for offset in wide:
-            if (position + offset) % 8:
-                raise self.fail(f"a field of {cls.__name__} is not aligned", position + offset)
-        values: dict[str, Any]
-        if len(groups) == 1:
-            [(packed, names)] = groups
-            values = dict(zip(names, packed.unpack_from(buffer, position)))
-        else:
-            values = {}
-            for packed, names in groups:
-                values.update(zip(names, packed.unpack_from(buffer, position)))
-        for name, members in enums:
-            number = values[name]
-            values[name] = members.get(number, number)
-        for name, offset, dtype, itemsize in vectors:
-            target = position + offset + values[name]
-            start = target + 4
-            if start > whole or target % 4:
-                raise self.misplaced(cls, name, position + offset, target)
-            nbytes = _UOFFSET.unpack_from(buffer, target)[0] * itemsize
-            self.bytes_left -= nbytes
-            if start + nbytes > whole or self.bytes_left < 0:
-                raise self.too_long(cls, name, target, start + nbytes)
-            if itemsize == 4:
-                values[name] = self.words[dtype.kind][start >> 2 : (start + nbytes) >> 2]
-            else:
-                values[name] = self.array[start : start + nbytes].view(dtype)
-        for field, offset in references:
-            at = position + offset
-            values[field.name] = self.reference(cls, field, at, at + values[field.name])
-        for field, offset, hidden in unions:
-            value = self.union(cls, field, position, offset, hidden)
-            if value is not None:
-                values[field.name] = value
-        for id in unknown:
-            self.note(f"field {id} of {cls.__name__}", position)
-        result = cls.__new__(cls)
-        result.__dict__ = values
-        return result
-
-    def union(self, cls: type[Table], field: Field, position: int, offset: int, hidden: int) -> Table | None:
-        member = self.buffer[position + hidden] if hidden else 0
-        known = (field.members or {}).get(member)
-        if offset and known is not None:
-            return self.table(known, self.follow(position + offset, f"{cls.__name__}.{field.name}"))
-        # A member of a later schema: the op that needs it reports what it misses.
-        if member:
-            self.note(
-                f"member {member} of the union {cls.__name__}.{field.name}{'' if offset else ', which has no value'}", position
-            )
-        elif offset:
-            self.note(f"a value of no type in the union {cls.__name__}.{field.name}", position)
-        return None
-
-    def reference(self, cls: type[Table], field: Field, at: int, target: int) -> Any:
-        """What the offset at `at` leads to."""
-        kind = field.kind
-        if target + 4 > self.size or (target % 4 and kind != "table"):
-            raise self.misplaced(cls, field.name, at, target)
-        if kind == "table":
-            return self.table(field.table or Table, target)
-        length = _UOFFSET.unpack_from(self.buffer, target)[0]
-        start = target + 4
-        if kind == "string":
-            if start + length + 1 > self.size or self.buffer[start + length]:
-                raise self.fail(f"{cls.__name__}.{field.name} of {length} bytes does not fit into the file", target)
-            return self.string(start, length)
-        return self.tables(cls, field, start, length)
-
-    def misplaced(self, cls: type[Table], name: str, at: int, target: int) -> ModelError:
-        if target + 4 > self.size:
-            return self.fail(f"{cls.__name__}.{name} leads outside the file, to {target},", at)
-        return self.fail(f"{cls.__name__}.{name} is not aligned", target)
-
-    def too_long(self, cls: type[Table], name: str, target: int, end: int) -> ModelError:
-        if end > self.size:
-            length = _UOFFSET.unpack_from(self.buffer, target)[0]
-            return self.fail(f"{cls.__name__}.{name} of {length} values does not fit into the file", target)
-        return self.fail(f"{cls.__name__}.{name} shares its bytes with too many others", target)
-
-    def tables(self, cls: type[Table], field: Field, start: int, length: int) -> Sequence[Table]:
-        end = start + 4 * length
-        if end > self.size:
-            raise self.fail(f"{cls.__name__}.{field.name} of {length} tables does not fit into the file", start - 4)
-        if length > self.tables_left:
-            raise self.fail("more tables than its bytes can hold", start)
-        targets = self.array[start:end].view("<u4") + np.arange(start, end, 4)
-        outside = targets > self.size - 4
-        if outside.any():
-            number = int(outside.argmax())
-            what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
-            raise self.fail(what, start + 4 * number)
-        return self.alike(field.table or Table, targets)
-
-    def alike(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
-        """Tables of one class; at each position there are four bytes."""
-        table = self.table
-        return [table(cls, position) for position in positions.tolist()]
-
-    def string(self, start: int, length: int) -> str:
-        text = self.strings.get(start) if length > _LONG else None
-        if text is None:
-            text = str(self.buffer[start : start + length], "utf-8", "surrogateescape")
-            if length > _LONG:
-                self.strings[start] = text
-        return text
-
-
-class _Together(_Decoder):
+class _Together(Decoder):
     """Reads tables that share a vtable together if they are many."""
 
     def __init__(self, buffer: memoryview, where: str, unknown: list[str], kept: Collection[type[Table]] = ()) -> None:
@@ -351,7 +96,7 @@ class _Together(_Decoder):
                 raise self.fail("more tables than its bytes can hold", int(positions[0]))
         return columns
 
-    def columns(self, cls: type[Table], layout: _Layout, positions: Numbers) -> dict[str, Any] | None:
+    def columns(self, cls: type[Table], layout: Layout, positions: Numbers) -> dict[str, Any] | None:
         """The values of each field of tables that have one layout; None if they must be read one by one."""
         length = -(-layout.size // 4)
         words = self.words["u"]
@@ -479,19 +224,19 @@ def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
     return [(key, (keys == key).nonzero()[0]) for key in different]
 
 
-class _Measuring(_Decoder):
+class _Measuring(Decoder):
     """Notes how far the tables reach."""
 
     end = 8
 
-    def layout(self, cls: type[Table], vtable: int, position: int) -> _Layout:
+    def layout(self, cls: type[Table], vtable: int, position: int) -> Layout:
         layout = super().layout(cls, vtable, position)
-        self.end = max(self.end, vtable + int(_VTABLE_HEAD.unpack_from(self.buffer, vtable)[0]))
+        self.end = max(self.end, vtable + int(VTABLE_HEAD.unpack_from(self.buffer, vtable)[0]))
         return layout
 
     def table(self, cls: type[T], position: int) -> T:
         table = super().table(cls, position)
-        vtable = position - _SOFFSET.unpack_from(self.buffer, position)[0]
+        vtable = position - SOFFSET.unpack_from(self.buffer, position)[0]
         layout = self.layouts[vtable, cls]
         self.end = max(self.end, position + layout.size)
         for name, offset, *_ in layout.vectors:
@@ -501,32 +246,9 @@ class _Measuring(_Decoder):
     def reference(self, cls: type[Table], field: Field, at: int, target: int) -> Any:
         value = super().reference(cls, field, at, target)
         if field.kind != "table":
-            length = _UOFFSET.unpack_from(self.buffer, target)[0]
+            length = UOFFSET.unpack_from(self.buffer, target)[0]
             self.reach(at, length + 1 if field.kind == "string" else 4 * length)
         return value
 
     def reach(self, at: int, nbytes: int) -> None:
-        self.end = max(self.end, at + int(_UOFFSET.unpack_from(self.buffer, at)[0]) + 4 + nbytes)
-
-
-def _groups(places: list[tuple[int, str, int, str]]) -> list[tuple[struct.Struct, list[str]]]:
-    """What unpacks (offset, format, width, name) in as few calls as can be: fields of a damaged file may overlap."""
-    formats: list[str] = []
-    names: list[list[str]] = []
-    ends: list[int] = []
-    for offset, format, width, name in sorted(places):
-        if not ends or offset < ends[-1]:
-            formats.append("<")
-            names.append([])
-            ends.append(0)
-        formats[-1] += f"{offset - ends[-1]}x{format}"
-        names[-1].append(name)
-        ends[-1] = offset + width
-    return [(struct.Struct(format), group) for format, group in zip(formats, names)]
-
-
-def _members(enum: type[IntEnum]) -> dict[int, IntEnum]:
-    members = _ENUM_MEMBERS.get(enum)
-    if members is None:
-        members = _ENUM_MEMBERS[enum] = {int(m): m for m in enum}
-    return members
+        self.end = max(self.end, at + int(UOFFSET.unpack_from(self.buffer, at)[0]) + 4 + nbytes)
