@@ -10,6 +10,7 @@ from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime import memory
 from oplet.runtime.kernel_context import KernelContext
 from oplet.runtime.segment import Request, Segment
+from oplet.runtime.sliding import slide
 
 __all__ = ["Placing", "provide"]
 
@@ -124,6 +125,8 @@ class Placing:
                 numbers[tensor] = len(lifetimes)
                 lifetimes.append(life)
         placement = memory.plan(lifetimes)
+        if self._context.num_threads > 1:
+            placement = slide(lifetimes, placement)
         arenas = sum(subgraph.arena_bytes for subgraph in session.subgraphs)
         session.memory.check_arena(arenas + placement.nbytes, largest)
         try:
