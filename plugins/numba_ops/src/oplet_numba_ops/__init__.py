@@ -37,6 +37,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "SCATTER_ND": (1, 1),
     "SOFTMAX": (1, 4),
     "SUB": (1, 5),
+    "TRANSPOSE": (1, 9),
 }
 
 
