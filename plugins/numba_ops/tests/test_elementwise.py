@@ -16,7 +16,7 @@ from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, LeakyReluOptions, MulOptions, Pool2DOptions, SoftmaxOptions, SubOptions
 from oplet.testing import Spec, one_op_model
 from oplet_numba_ops.broadcasting import Repetition, repetition
-from oplet_numba_ops.float_pairs import ADD, MULTIPLY, PRELU, SUBTRACT, SUBTRACT_FROM, bind_float_pair
+from oplet_numba_ops.float_pairs import ADD, MULTIPLY, PRELU, SQUARED_DIFFERENCE, SUBTRACT, SUBTRACT_FROM, bind_float_pair
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 CLAMPS = st.sampled_from([ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU_N1_TO_1])
@@ -42,9 +42,9 @@ def spec(draw: st.DrawFn, kind: str, shape: tuple[int, ...], data: Any = None) -
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
-    """A model of ADD, SUB, MUL or PRELU, with an operand that repeats somehow, maybe a constant."""
-    op = draw(st.sampled_from(["ADD", "SUB", "MUL", "PRELU"]))
-    kind = draw(st.sampled_from(["float32", *QUANTIZED]))
+    """A model of ADD, SUB, MUL, PRELU or SQUARED_DIFFERENCE, with an operand that repeats somehow, maybe a constant."""
+    op = draw(st.sampled_from(["ADD", "SUB", "MUL", "PRELU", "SQUARED_DIFFERENCE"]))
+    kind = "float32" if op == "SQUARED_DIFFERENCE" else draw(st.sampled_from(["float32", *QUANTIZED]))
     random = np.random.default_rng(draw(SEEDS))
     large = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 5, 16, 40]), min_size=1, max_size=4)))
     small = tuple(dim if draw(st.booleans()) else 1 for dim in large)[draw(st.integers(0, len(large))) :]
@@ -62,7 +62,7 @@ def pairs(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     options = classes[op](fused_activation_function=draw(CLAMPS)) if op in classes else None
     if options is not None and op != "MUL":
         options.pot_scale_int16 = False
-    version = {"ADD": 3, "SUB": 3, "MUL": 4, "PRELU": 1}[op]
+    version = {"ADD": 3, "SUB": 3, "MUL": 4, "PRELU": 1, "SQUARED_DIFFERENCE": 1}[op]
     return one_op_model(op, inputs, [output], options, version=version), [v for i, v in enumerate(fed) if i != constant]
 
 
@@ -203,7 +203,7 @@ def test_compiled_kernels_serve_the_usual_types() -> None:
         Repetition(2, 3, 600, 600, False),
     ],
 )
-@pytest.mark.parametrize("op", [ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU])
+@pytest.mark.parametrize("op", [ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE])
 def test_pairs_written_over_an_operand_are_the_same_bit_for_bit(op: int, how: Repetition) -> None:
     random = np.random.default_rng(op)
     x = random.standard_normal(how.blocks * how.rows * how.columns).astype(np.float32)

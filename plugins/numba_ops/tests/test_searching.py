@@ -34,9 +34,11 @@ def models(draw: st.DrawFn) -> tuple[bytes, list[Any]]:
     fed = random.integers(info.min, info.max + 1, shape).astype(kind)
     source = Spec(kind, shape, [0.1], [draw(st.integers(info.min, info.max))])
     if op == "MEAN":
-        axes = draw(st.sampled_from([[1, 2], [0], [2, 3], [1, 3], [0, 1, 2, 3]]))
+        axes = draw(st.sampled_from([[1, 2], [0], [3], [2, 3], [1, 3], [0, 1, 2, 3]]))
         output = Spec(kind, shape, [draw(st.floats(0.02, 0.3))], [draw(st.integers(info.min, info.max))])
         options: Any = ReducerOptions(keep_dims=draw(st.booleans()))
+        if draw(st.booleans()):
+            fed, source, output = fed.astype(np.float32), Spec("float32", shape), Spec("float32", shape)
         return one_op_model(op, [source, np.array(axes, np.int32)], [output], options, version=2), [fed]
     if op == "RESIZE_BILINEAR":
         size = np.array([draw(st.integers(1, 20)), draw(st.integers(1, 20))], np.int32)

@@ -36,6 +36,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "RESIZE_BILINEAR": (1, 4),
     "SCATTER_ND": (1, 1),
     "SOFTMAX": (1, 4),
+    "SQUARED_DIFFERENCE": (1, 2),
     "SUB": (1, 5),
     "TRANSPOSE": (1, 9),
 }

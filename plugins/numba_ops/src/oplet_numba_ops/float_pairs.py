@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL and PRELU of two float32 operands, of which the second may repeat, with a fused clamp, in one pass."""
+"""ADD, SUB, MUL, PRELU and SQUARED_DIFFERENCE of two float32 operands, of which the second may repeat, with a fused clamp, in one pass."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from oplet_numba_ops.overriding import Thunk
 from oplet_numba_ops.shares import WORTH_VALUES, cut_pair
 from oplet_numba_ops.team import Step, thunk
 
-__all__ = ["ADD", "MULTIPLY", "PRELU", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair", "float_pair_kernel"]
+__all__ = ["ADD", "MULTIPLY", "PRELU", "SQUARED_DIFFERENCE", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair", "float_pair_kernel"]
 
-ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU = range(5)
+ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE = range(6)
 _ZERO = np.float32(0)
 #: Rows shorter than this are written out several times, so that a loop over a row is worth starting.
 _LONG = 512
@@ -48,9 +48,12 @@ def _row(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
     elif op == 3:
         for i in range(n):
             out[i] = _clamped(x[i] * y[i], low, high)
-    else:
+    elif op == 4:
         for i in range(n):
             out[i] = x[i] if x[i] >= _ZERO else x[i] * y[i]
+    else:
+        for i in range(n):
+            out[i] = (x[i] - y[i]) * (x[i] - y[i])
 
 
 @_inlined
@@ -68,9 +71,12 @@ def _row_of_one(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
     elif op == 3:
         for i in range(n):
             out[i] = _clamped(x[i] * y, low, high)
-    else:
+    elif op == 4:
         for i in range(n):
             out[i] = x[i] if x[i] >= _ZERO else x[i] * y
+    else:
+        for i in range(n):
+            out[i] = (x[i] - y) * (x[i] - y)
 
 
 # Where x and out are the same memory, loops over both would not be vectorized.
@@ -91,9 +97,12 @@ def _row_over(op, y, out, low, high):  # type: ignore[no-untyped-def]
     elif op == 3:
         for i in range(n):
             out[i] = _clamped(out[i] * y[i], low, high)
-    else:
+    elif op == 4:
         for i in range(n):
             out[i] = out[i] if out[i] >= _ZERO else out[i] * y[i]
+    else:
+        for i in range(n):
+            out[i] = (out[i] - y[i]) * (out[i] - y[i])
 
 
 @_inlined
@@ -111,9 +120,12 @@ def _row_over_one(op, y, out, low, high):  # type: ignore[no-untyped-def]
     elif op == 3:
         for i in range(n):
             out[i] = _clamped(out[i] * y, low, high)
-    else:
+    elif op == 4:
         for i in range(n):
             out[i] = out[i] if out[i] >= _ZERO else out[i] * y
+    else:
+        for i in range(n):
+            out[i] = (out[i] - y) * (out[i] - y)
 
 
 @kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")

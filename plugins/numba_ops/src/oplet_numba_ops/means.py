@@ -1,12 +1,36 @@
-"""MEAN of quantized numbers over neighbouring axes: sums of rows, then the factor that the count is part of."""
+"""MEAN over neighbouring axes: sums of rows, then the factor that the count is part of, or the division by it for floats."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
 from oplet import TensorType
 from oplet_numba_ops.fixed_point import scaled
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.kernels import Kernel, kernel
 
-__all__ = ["MEAN"]
+__all__ = ["MEAN", "MEAN_OF_ROWS"]
+
+_in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
+
+
+@_in_any_order
+def _total(x):  # type: ignore[no-untyped-def]
+    total = np.float32(0)
+    for i in range(x.size):
+        total += x[i]
+    return total
+
+
+@kernel("void(f4[::1], f4[::1], i8)")
+def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
+    """The mean of each row of floats."""
+    count = np.float32(columns)
+    for row in range(out.size):
+        out[row] = _total(x[row * columns : (row + 1) * columns]) / count
 
 
 def _mean(x, out, sums, offset, multiplier, left, half, below, right, zero, low, high):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""MEAN, compiled: quantized numbers over constant axes that follow one another."""
+"""MEAN, compiled: quantized numbers over constant axes that follow one another, float32 over the last ones."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node
+from oplet import Context, Node, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import quantize_multiplier, quantized_range
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.reduction import reduced_axes
 from oplet_numba_ops.fixed_point import scaling
-from oplet_numba_ops.means import MEAN
+from oplet_numba_ops.means import MEAN, MEAN_OF_ROWS
+from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shares import WORTH_VALUES, cut
 from oplet_numba_ops.team import Step, ready, thunk
@@ -19,13 +20,16 @@ from oplet_numba_ops.team import Step, ready, thunk
 
 def plan(context: Context, node: Node) -> Bind | None:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type not in MEAN or node.prepared is not True or not source.size:
+    floats = source.type == TensorType.FLOAT32
+    if not (floats or source.type in MEAN) or node.prepared is not True or not source.size:
         return None
     axes = reduced_axes(node)
     if not axes or axes[-1] - axes[0] != len(axes) - 1:
         return None
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
     outer, count, inner = (prod(part) for part in shape)
+    if floats:
+        return _plan_rows(context, node, count) if inner == 1 else None
     multiplier, shift = quantize_multiplier(source.scale / output.scale)
     # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
@@ -41,6 +45,20 @@ def plan(context: Context, node: Node) -> Bind | None:
         x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
         parts = [(x[first:last], y[first:last], np.empty(inner, np.int32), *constants) for first, last in ranges]
         return thunk([Step(kernel, parts)], context.num_threads)
+
+    return bind
+
+
+def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
+    """Floats of which rows go together."""
+    source, output = node.inputs[0], node.outputs[0]
+    ready(MEAN_OF_ROWS)
+    ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
+
+    def bind() -> Thunk:
+        x, y = flat(source.data), flat(output.data)
+        parts = [(x[first * columns : last * columns], y[first:last], columns) for first, last in ranges]
+        return thunk([Step(MEAN_OF_ROWS, parts)], context.num_threads)
 
     return bind
 
