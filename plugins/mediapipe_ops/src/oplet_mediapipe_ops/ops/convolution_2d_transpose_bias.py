@@ -17,7 +17,6 @@ from oplet_mediapipe_ops.nodes import Array, Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import transpose_conv_params
 from oplet_mediapipe_ops.windows import padding_before, taps, windows_in
 
-
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 3, 1)
     source, weights, bias = node.inputs
@@ -68,14 +67,18 @@ def bind(context: Context, node: Node) -> Thunk:
         (matrices[y.offset, x.offset], stamp[:, y.small, x.small], output[:, y.large, x.large]) for y in down for x in across
     ]
     offsets, constant = bias.data, weights.is_constant
+    # Where windows do not overlap, each tap has outputs of its own.
+    apart = all(stride >= window for stride, window in zip(strides, weights.shape[1:3]))
+    whole = apart and sum(place.size for _, _, place in steps) == output.size
 
     def run() -> None:
         if not constant:
             np.copyto(matrices, by_tap)
-        np.copyto(output, offsets)
+        if not whole:
+            np.copyto(output, offsets)
         for matrix, part, place in steps:
             np.matmul(pixels, matrix, stamps)
-            np.add(place, part, place)
+            np.add(part, offsets if apart else place, place)
 
     return run
 

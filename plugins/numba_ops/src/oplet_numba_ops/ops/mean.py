@@ -23,7 +23,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     floats = source.type == TensorType.FLOAT32
     if not (floats or source.type in MEAN) or node.prepared is not True or not source.size:
         return None
-    axes = reduced_axes(node)
+    axes = [axis for axis in reduced_axes(node) if source.shape[axis] > 1]
     if not axes or axes[-1] - axes[0] != len(axes) - 1:
         return None
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
