@@ -208,3 +208,26 @@ def test_integer_weights_on_floats(agree: Callable[..., None], rows: int, asymme
     inputs = [Spec("float32", (rows, 40)), weights, random.standard_normal(33).astype("float32")]
     model = one_op_model("FULLY_CONNECTED", inputs, [Spec("float32", (rows, 33))], options)
     agree(model, [random.standard_normal((rows, 40)).astype("float32")])
+
+
+@pytest.mark.parametrize("activation", [ActivationFunctionType.NONE, ActivationFunctionType.RELU])
+@pytest.mark.parametrize("zero_point", [-128, 5])
+@pytest.mark.parametrize("least", [2.0**-12, 2.0**-20])
+def test_channels_whose_scales_lie_far_apart_are_rounded_alike(
+    activation: ActivationFunctionType, zero_point: int, least: float, agree: Callable[..., None]
+) -> None:
+    random = np.random.default_rng(1)
+    scales = np.geomspace(least, 0.3, 40)
+    weights = random.integers(-127, 128, (40, 1, 1, 32)).astype(np.int8)
+    bias = random.integers(-3000, 3000, 40).astype(np.int32)
+    inputs = [
+        Spec("int8", (1, 64, 64, 32), [0.5], [3]),
+        Spec("int8", weights.shape, scales.tolist(), [0] * 40, axis=0, data=weights),
+        Spec("int32", (40,), (scales / 2).tolist(), [0] * 40, axis=0, data=bias),
+    ]
+    options = Conv2DOptions(padding=Padding.VALID, stride_w=1, stride_h=1, fused_activation_function=activation)
+    output = Spec("int8", (1, 64, 64, 40), [1.0], [zero_point])
+    agree(
+        one_op_model("CONV_2D", inputs, [output], options, version=3),
+        [random.integers(-128, 128, inputs[0].shape).astype(np.int8)],
+    )

@@ -50,7 +50,7 @@ def float_finishing(bias: Tensor | None, channels: int, activation: ActivationFu
     if bias is not None:
         table[:channels] = bias.data.reshape(-1)
     low, high = float_activation_range(activation)
-    return Finishing(32, Finish.ABOVE, table, rows, (float(low), float(high), 0.0))
+    return Finishing(32, Finish.CLAMPED, table, rows, (float(low), float(high), 0.0))
 
 
 def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | None:
@@ -66,7 +66,7 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     factors = requantizer.factors
     if not len(factors) or requantizer.limit * float(np.abs(factors).max()) > 2.0**30:
         return None
-    rounding, zero = _rounding(requantizer, kind)
+    rounding = _rounding(requantizer, kind)
     channels = len(factors)
     rows = _rows(channels)
     table = aligned((rows * 28,), np.uint8)
@@ -74,20 +74,29 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     values = table[rows * 4 :].view(np.float64).reshape(3, rows)
     starts[:channels] = requantizer.offsets
     values[0, :channels] = factors
-    whole = requantizer.zero_point - zero
-    values[1, :channels] = 0.5 + requantizer.nudges + whole
-    values[2, :channels] = 0.5 - requantizer.nudges + whole
+    more = np.float64(0.5)
+    if rounding in (Finish.NEAREST_ABOVE, Finish.NEAREST):
+        more = _hairs(requantizer)
+    values[1, :channels] = more + requantizer.nudges
+    values[2, :channels] = more - requantizer.nudges
     high = max(requantizer.low, requantizer.high)
-    return Finishing(8 * kind.itemsize, rounding, table, rows, (float(requantizer.low), float(high), float(zero)))
+    return Finishing(
+        8 * kind.itemsize, rounding, table, rows, (float(requantizer.low), float(high), float(requantizer.zero_point))
+    )
 
 
-def _rounding(requantizer: Requantizer, kind: np.dtype) -> tuple[int, int]:
-    """Which rounding serves, and what is added to the rounded number."""
+def _hairs(requantizer: Requantizer) -> Array:
+    """Half of the unit of each channel's products: with it added, none lies half way between two whole numbers."""
+    unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
+    return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
+
+
+def _rounding(requantizer: Requantizer, kind: np.dtype) -> int:
+    """Which rounding serves."""
     if requantizer.rounding is Rounding.FLOAT:
-        return Finish.AWAY, requantizer.zero_point
-    if requantizer.low >= requantizer.zero_point:
-        return Finish.ABOVE, requantizer.zero_point
-    unit = 15 if requantizer.rounding is Rounding.WIDE else 31
-    if 8 * kind.itemsize + 2 + unit - int(requantizer.multipliers[1].min()) <= 53:
-        return Finish.EXACT, int(np.iinfo(kind).min)
-    return Finish.FLOOR, requantizer.zero_point
+        return Finish.AWAY
+    # Of what is not clamped, float64 has to hold all multiples of a hair.
+    largest = np.minimum(requantizer.limit * np.abs(requantizer.factors), 2.0 ** (8 * kind.itemsize + 1)) + 2
+    if (largest > _hairs(requantizer) * 2.0**53).any():
+        return Finish.FLOOR
+    return Finish.NEAREST_ABOVE if requantizer.low >= requantizer.zero_point else Finish.NEAREST

@@ -18,6 +18,8 @@ I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 #: The float below a half, so that adding it to a number just below a half does not carry over.
 _BELOW_HALF = 0.49999999999999994
+#: Adding 1.5 * 2**52, or a whole number more, rounds to whole numbers, which the lower half of the sum's bits then is.
+_ROUNDER = 6755399441055744.0
 
 
 def constant(value: Any, scalar: Any, lanes: int = LANES) -> ir.Constant:
@@ -107,18 +109,21 @@ class Finish:
         channels: how many each row of the table has, a multiple of the lanes.
         low: the smallest output; a float64, like `high` and `zero`.
         high: the largest output.
-        zero: what is added to integers at last: the zero point; with EXACT the lowest number of the type.
+        zero: what is added to integers at last.
         skipped: the channel from which the others are counted.
     """
 
-    #: What is below zero is clamped, so that its rounding does not matter.
-    ABOVE = 0
-    #: Thresholds contain the zero point, less the type's lowest number: what is not clamped is positive, and its fraction is cut off.
-    EXACT = 1
+    #: Floats are clamped.
+    CLAMPED = 0
+    #: Thresholds are lower by a half less a hair: what they give is rounded to the nearest number. What is below zero is clamped, so
+    #: that its rounding does not matter.
+    NEAREST_ABOVE = 1
+    #: The same where it does.
+    NEAREST = 2
     #: `floor` goes before the zero point, where float64 would not hold the sum of all.
-    FLOOR = 2
+    FLOOR = 3
     #: One rounding, halves away from zero.
-    AWAY = 3
+    AWAY = 4
 
     def __init__(
         self,
@@ -143,6 +148,7 @@ class Finish:
         else:
             bounds = builder.fptosi(low, I32), builder.fptosi(high, I32), builder.fptosi(zero, I32)
         self.low, self.high, self.zero = (broadcast(builder, value) for value in bounds)
+        self.rounder = broadcast(builder, builder.fadd(zero, F64(_ROUNDER)))
 
     def start(self, channel: Any, integer: bool) -> Any:
         """What sums of sixteen channels begin with."""
@@ -161,20 +167,24 @@ class Finish:
             return b.select(b.fcmp_ordered(">", total, self.high), self.high, total)
         wide = ir.VectorType(F64, LANES)
         integer = total.type.element == I32
-        u = b.fmul(b.sitofp(total, wide) if integer else b.fpext(total, wide), self._value(0, channel))
-        if self.rounding == self.ABOVE:
-            u = b.fadd(u, self._value(1, channel))
+        product = b.sitofp(total, wide) if integer else b.fpext(total, wide), self._value(0, channel)
+        negative = b.icmp_signed("<", total, constant(0, I32)) if integer else b.fcmp_ordered("<", total, constant(0.0, F32))
+        if self.rounding == self.AWAY:
+            u = b.fadd(b.fmul(*product), b.select(negative, constant(-_BELOW_HALF, F64), constant(_BELOW_HALF, F64)))
         else:
-            negative = b.icmp_signed("<", total, constant(0, I32)) if integer else b.fcmp_ordered("<", total, constant(0.0, F32))
-            if self.rounding == self.AWAY:
-                threshold = b.select(negative, constant(-_BELOW_HALF, F64), constant(_BELOW_HALF, F64))
-            else:
-                threshold = b.select(negative, self._value(2, channel), self._value(1, channel))
-            u = b.fadd(u, threshold)
-        if self.rounding == self.FLOOR:
-            u = _intrinsic(b, f"llvm.floor.v{LANES}f64", wide, [u])
-        whole = b.fptosi(u, ir.VectorType(I32, LANES))
-        whole = b.add(whole, self.zero)
+            threshold = self._value(1, channel)
+            if self.rounding != self.NEAREST_ABOVE:
+                threshold = b.select(negative, self._value(2, channel), threshold)
+            # What is not clamped is exact, in one step or in two.
+            u = _intrinsic(b, f"llvm.fmuladd.v{LANES}f64", wide, [*product, threshold])
+        if self.rounding in (self.NEAREST_ABOVE, self.NEAREST):
+            bits = b.bitcast(b.fadd(u, self.rounder), ir.VectorType(I32, 2 * LANES))
+            low_halves = ir.Constant(ir.VectorType(I32, LANES), list(range(0, 2 * LANES, 2)))
+            whole = b.shuffle_vector(bits, ir.Constant(bits.type, ir.Undefined), low_halves)
+        else:
+            if self.rounding == self.FLOOR:
+                u = _intrinsic(b, f"llvm.floor.v{LANES}f64", wide, [u])
+            whole = b.add(b.fptosi(u, ir.VectorType(I32, LANES)), self.zero)
         whole = b.select(b.icmp_signed("<", whole, self.low), self.low, whole)
         whole = b.select(b.icmp_signed(">", whole, self.high), self.high, whole)
         return b.trunc(whole, ir.VectorType(I8 if self.bits == 8 else I16, LANES))

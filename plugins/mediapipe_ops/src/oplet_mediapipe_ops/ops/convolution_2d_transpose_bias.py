@@ -17,6 +17,7 @@ from oplet_mediapipe_ops.nodes import Array, Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import transpose_conv_params
 from oplet_mediapipe_ops.windows import padding_before, taps, windows_in
 
+
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 3, 1)
     source, weights, bias = node.inputs
