@@ -275,3 +275,18 @@ def test_large_maps_are_padded_as_numpy_does(agree: Callable[..., None], kind: s
     quantization: tuple[Any, ...] = (0.5, -7) if kind == "int8" else ()
     inputs = [Spec(kind, shape, *quantization), np.array(borders, np.int32)]
     agree(one_op_model("PAD", inputs, [Spec(kind, padded, *quantization)]), [x], threads=2)
+
+
+@pytest.mark.parametrize("shape", [(2, 32, 20, 48), (1, 12, 12, 96)])
+def test_the_average_of_a_whole_map_does_not_depend_on_threads(shape: tuple[int, ...]) -> None:
+    batch, height, width, channels = shape
+    options = Pool2DOptions(padding=Padding.VALID, stride_w=1, stride_h=1, filter_width=width, filter_height=height)
+    model = one_op_model("AVERAGE_POOL_2D", [Spec("float32", shape)], [Spec("float32", (batch, 1, 1, channels))], options)
+    answers = []
+    for threads, plugins in ((1, None), (2, None), (3, None), (1, ["oplet-builtin-ops"])):
+        interpreter = Interpreter(model_content=model, num_threads=threads, plugins=plugins)
+        interpreter.allocate_tensors()
+        answers.append(run(interpreter, 5))
+    for other in answers[1:3]:
+        np.testing.assert_array_equal(other, answers[0])
+    np.testing.assert_allclose(answers[3], answers[0], rtol=1e-5, atol=1e-6)

@@ -12,6 +12,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import activation_range, float_act
 from oplet_builtin_ops.layers.windows import Axis
 from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.memory import Array
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shares import WORTH_VALUES, cut
 from oplet_numba_ops.team import Step, ready, thunk
@@ -44,6 +45,9 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
             bounds = low, high
         else:
             bounds = output.dtype.type(low), output.dtype.type(high)
+        blocks = _blocks(rows, columns) if averages and output.type == TensorType.FLOAT32 else 1
+        if blocks > 1 and source.size >= 2 * WORTH_VALUES:
+            return _plan_whole(context, node, blocks, bounds)
         worth = source.size // WORTH_VALUES
         ranges = cut(output.shape[0] * output.shape[1], worth, context.num_threads)
         geometry = [
@@ -63,6 +67,36 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
         return bind
 
     return override(builtin, plan)
+
+
+def _blocks(rows: Axis, columns: Axis) -> int:
+    """Of how many blocks of rows the average of a whole map is made, whatever the number of threads; 1 where it is no such average."""
+    whole = all(axis.out == 1 and axis.filter == axis.size for axis in (rows, columns))
+    return next((count for count in (8, 4) if rows.size % count == 0), 1) if whole else 1
+
+
+def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, Any]) -> Bind:
+    """The averages of blocks of rows, for which threads need not read what lies in each other's caches, and their average."""
+    source, output = node.inputs[0], node.outputs[0]
+    batch, height, width, channels = source.shape
+    ranges = cut(batch * blocks, source.size // WORTH_VALUES, context.num_threads)
+
+    def geometry(*size: int) -> tuple[Array, ...]:
+        return np.array(size, np.int64), np.array(size, np.int64), np.zeros(2, np.int64)
+
+    def scratch(*sizes: int) -> list[Array]:
+        return [np.empty(size, np.float32) for size in sizes]
+
+    def bind() -> Thunk:
+        averages = np.empty((batch, blocks, 1, channels), np.float32)
+        every = np.float32(-np.inf), np.float32(np.inf)
+        sizes = width * channels, channels
+        steps = geometry(height // blocks, width)
+        parts = [(source.data, averages, *some, *scratch(*sizes), *every, *steps) for some in ranges]
+        last = (averages, output.data, 0, batch, *scratch(channels, channels), *bounds, *geometry(blocks, 1))
+        return thunk([Step(AVERAGE_FLOATS, parts), Step(AVERAGE_FLOATS, [last])], context.num_threads)
+
+    return bind
 
 
 def _filled(axis: Axis) -> bool:
