@@ -43,3 +43,9 @@ def test_the_neighbours_nearest_in_time_decide() -> None:
     placement = plan(requests)._replace(offsets=[0, 0, 0])
     offsets = slide(requests, placement).offsets
     assert offsets[2] - offsets[1] == 150 * KIB
+
+
+def test_a_plan_of_very_many_tensors_stays_as_it_is() -> None:
+    requests = [Lifetime(400 * KIB, 0, 1), Lifetime(100 * KIB, 2, 3)] + [Lifetime(64, 0, 3)] * 5000
+    placement = plan(requests)
+    assert slide(requests, placement) is placement

@@ -20,10 +20,14 @@ _SMALL = 16384
 _WINDOW = 16
 #: With how many others in the same memory, those nearest in time, halves are compared.
 _MOST = 16
+#: Plans of more requests are left as they are: of those that are all alive at the same time each is compared with each.
+_TOO_MANY = 4096
 
 
 def slide(lifetimes: Sequence[Lifetime], placement: Placement) -> Placement:
     """Another placement of the same requests in as many bytes."""
+    if len(lifetimes) > _TOO_MANY:
+        return placement
     offsets, total = list(placement.offsets), placement.nbytes
     sizes = [-(-life.nbytes // ALIGNMENT) * ALIGNMENT for life in lifetimes]
     begin, end = (pick(life[place] for life in lifetimes) for pick, place in ((min, 1), (max, 2)))
