@@ -441,9 +441,8 @@ class Subgraph(KernelContext):
             allocation = tensor.allocation
             if allocation is _DYNAMIC:
                 self._were_dynamic.add(tensor)
-                if (
-                    node.delegate is None
-                ):  # else the replaced node said so, and no more is known until the delegate's kernel says otherwise
+                # Where a delegate replaced the node that said so, no more is known until the delegate's kernel says otherwise.
+                if node.delegate is None:
                     tensor.allocation = _ARENA
             elif allocation is _COMPUTED:
                 tensor.allocation = _ARENA
@@ -495,8 +494,6 @@ class Subgraph(KernelContext):
 
     def __str__(self) -> str:
         return str(self.as_callee)
-
-    # Messages ------------------------------------------------------------------------------------------------
 
     def explained(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         return explained(cls, node, error, what, f"subgraph {self.index} of {self.session.model.name}")
