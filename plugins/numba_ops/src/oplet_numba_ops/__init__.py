@@ -22,6 +22,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "LEAKY_RELU": (1, 2),
     "LOGISTIC": (1, 3),
     "LOG_SOFTMAX": (1, 2),
+    "LSTM": (1, 4),
     "MAX_POOL_2D": (1, 3),
     "MEAN": (1, 3),
     "MUL": (1, 8),
@@ -34,11 +35,14 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "RELU6": (1, 3),
     "RELU_N1_TO_1": (1, 1),
     "RESIZE_BILINEAR": (1, 4),
+    "RNN": (1, 3),
     "SCATTER_ND": (1, 1),
     "SOFTMAX": (1, 4),
     "SQUARED_DIFFERENCE": (1, 2),
     "SUB": (1, 5),
     "TRANSPOSE": (1, 9),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (1, 4),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": (1, 3),
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from oplet_numba_ops.kernels import kernel
 
-__all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX"]
+__all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
 
 _LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
 #: Adding and taking away 1.5 * 2**23 rounds to a whole number; in between, the low bits are that number.
@@ -30,7 +30,7 @@ _in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"r
 
 
 @_contracting
-def _exp(x):  # type: ignore[no-untyped-def]
+def exp(x):  # type: ignore[no-untyped-def]
     # NaN passes both comparisons.
     x = _LOWEST if x < _LOWEST else x
     x = _HIGHEST if x > _HIGHEST else x
@@ -67,7 +67,7 @@ def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
     """1 / (1 + exp(-x)); 0 where that is no normal number, which processors take a hundred times as long for."""
     for i in range(out.size):
         value = x[i]
-        gate = _ONE / (_ONE + _exp(-(_LOWEST if value < _LOWEST else value)))
+        gate = _ONE / (_ONE + exp(-(_LOWEST if value < _LOWEST else value)))
         out[i] = _ZERO if value < _LOWEST else gate
 
 
@@ -80,7 +80,7 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
         row, target = x[start : start + columns], out[start : start + columns]
         most = _largest(bits[start : start + columns])
         for i in range(columns):
-            target[i] = _exp((row[i] - most) * beta)
+            target[i] = exp((row[i] - most) * beta)
         factor = _ONE / _total(target)
         for i in range(columns):
             target[i] *= factor
@@ -94,7 +94,7 @@ def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
         row, target = x[start : start + columns], out[start : start + columns]
         most = _largest(bits[start : start + columns])
         for i in range(columns):
-            target[i] = _exp(row[i] - most)
+            target[i] = exp(row[i] - most)
         less = np.float32(np.log(_total(target)))
         for i in range(columns):
             target[i] = (row[i] - most) - less

@@ -1,0 +1,9 @@
+"""LSTM, compiled: float activations, weights of float32 or int8, a few rows."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.lstm import REGISTRATION as BUILTIN
+from oplet_numba_ops.overriding import override
+from oplet_numba_ops.recurrent import plan_lstm
+
+REGISTRATION = override(BUILTIN, plan_lstm)

@@ -1,0 +1,9 @@
+"""RNN, compiled: float activations, weights of float32 or int8, a few rows."""
+
+from __future__ import annotations
+
+from oplet_builtin_ops.ops.rnn import REGISTRATION as BUILTIN
+from oplet_numba_ops.overriding import override
+from oplet_numba_ops.recurrent import plan_rnn
+
+REGISTRATION = override(BUILTIN, plan_rnn)

@@ -1,0 +1,128 @@
+"""Recurrent cells with constant weights, laid out for compiled steps: what LSTM and RNN nodes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from oplet import Context, Node, Tensor, TensorType, checkpoint
+from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
+from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
+from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, stacked
+from oplet_builtin_ops.recurrent.rnn_cell import RnnCell
+from oplet_builtin_ops.recurrent.sequences import Layout
+from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.overriding import Bind, Thunk
+from oplet_numba_ops.recurrent_rows import PROJECT
+from oplet_numba_ops.recurrent_steps import LSTM_STEPS, RNN_STEPS
+from oplet_numba_ops.shares import cut
+from oplet_numba_ops.team import Step, ready, thunk
+
+__all__ = ["plan_lstm", "plan_rnn"]
+
+#: With more sequences side by side a matrix product gains more than one piece of code for each of them does.
+_FEW = 4
+#: Products that are worth a part of their own.
+_WORTH = 100_000
+#: Products between two looks at the clock.
+_UNWATCHED = 1 << 25
+#: Sums of more products of bytes might be beyond an int32.
+_DEEPEST = 1 << 16
+_CLAMPS = (
+    ActivationFunctionType.NONE,
+    ActivationFunctionType.RELU,
+    ActivationFunctionType.RELU_N1_TO_1,
+    ActivationFunctionType.RELU6,
+)
+
+
+def plan_lstm(context: Context, node: Node) -> Bind | None:
+    """Lay out an LSTM of tanh without peepholes, layer normalization, projection and diagonal weights; None for another one."""
+    prepared = node.prepared
+    if not isinstance(prepared, FloatLstm) or not isinstance(prepared.recurrent, Product):
+        return None
+    lstm, settings = prepared.lstm, prepared.settings
+    if lstm.has_peephole or lstm.has_norm or lstm.projection is not None or not all_constant(list(lstm.constants())):
+        return None
+    if settings.activation != ActivationFunctionType.TANH:
+        return None
+    states = lstm.output_state, lstm.cell_state
+    biases = [gate.bias for gate in lstm.gates]
+    clip = float(settings.cell_clip)
+    return _plan(context, node, prepared.layout, (prepared.inputs, prepared.recurrent), biases, states, LSTM_STEPS, (clip,))
+
+
+def plan_rnn(context: Context, node: Node) -> Bind | None:
+    """Lay out a basic cell; None for one of an uncommon activation."""
+    cell: RnnCell = node.prepared
+    tensors, activation = cell.tensors, cell.activation
+    if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias]):
+        return None
+    if activation != ActivationFunctionType.TANH and activation not in _CLAMPS:
+        return None
+    settings = int(activation in _CLAMPS), *float_activation_range(activation)
+    products = cell.inputs, cell.recurrent
+    return _plan(context, node, cell.layout, products, [tensors.bias], [tensors.state], RNN_STEPS, settings)
+
+
+def _plan(
+    context: Context,
+    node: Node,
+    layout: Layout,
+    products: tuple[Product, Product],
+    biases: list[Tensor],
+    states: Any,
+    kernels: dict[bool, Kernel],
+    settings: tuple[Any, ...],
+) -> Bind | None:
+    inputs, recurrent = products
+    source, output = node.inputs[0], node.outputs[0]
+    hybrid, columns = recurrent.hybrid, recurrent.columns
+    steps, batches = layout.steps, layout.batches
+    depth, width = source.shape[-1], output.shape[-1]
+    if batches > _FEW or not source.size or not output.size or max(depth, width) > _DEEPEST:
+        return None
+    kernel = kernels[hybrid]
+    ready(kernel, *([PROJECT] if hybrid else []))
+    rows = steps * batches
+    projected = context.add_temporary(node, (rows, columns))
+    gates = context.add_temporary(node, (columns,))
+    parts = cut(rows, rows * depth * columns // _WORTH, context.num_threads) if hybrid else []
+    lines = [context.add_temporary(node, (depth,), TensorType.INT16) for _ in parts]
+    quantized = context.add_temporary(node, (width,), TensorType.INT16) if hybrid else gates
+    strides = (batches, 1) if layout.time_major else (1, steps)
+    pace = max(1, _UNWATCHED // (batches * columns * width))
+
+    def bind() -> Thunk:
+        values, target = source.data.reshape(rows, depth), projected.data
+        weights, bias = stacked(node, recurrent.weights), stacked(node, biases)
+        before: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        compiled = []
+        how: tuple[Any, ...] = (target, weights)
+        if hybrid:
+            first = stacked(node, inputs.weights)
+            asymmetric = int(recurrent.asymmetric)
+            compiled.append(Step(PROJECT, [
+                (values[a:b], first, inputs.scales, bias, line.data, asymmetric, target[a:b]) for (a, b), line in zip(parts, lines)
+            ]))  # fmt: skip
+            how = (target, weights, recurrent.scales, quantized.data, asymmetric)
+        else:
+            before = [*inputs.calls(values, target), (np.add, (target, bias, target))]
+        cells = [state.data.reshape(batches, width) for state in states]
+        arguments = *how, *cells, gates.data, *settings, output.data.reshape(rows, width)
+        stretches = [(start, min(start + pace, steps)) for start in range(0, steps, pace)]
+        run = [Step(kernel, [(*arguments, *stretch, *strides)]) for stretch in stretches]
+        if len(run) == 1:
+            together = thunk([*compiled, *run], context.num_threads)
+            return run_calls([*before, (together, ())]) if before else together
+        if compiled:
+            before.append((thunk(compiled, context.num_threads), ()))
+        for step in run:
+            before += [(checkpoint, ()), (thunk([step]), ())]
+        return run_calls(before)
+
+    return bind

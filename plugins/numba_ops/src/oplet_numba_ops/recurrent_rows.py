@@ -1,0 +1,149 @@
+"""One row of activations times the weights of a recurrent cell, float32 or int8.
+
+With int8 weights the row is quantized first, by the arithmetic of `oplet_builtin_ops.layers.hybrid`; sums of integers are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from oplet_numba_ops.kernels import kernel
+
+__all__ = ["PROJECT", "multiply_floats", "multiply_integers"]
+
+_ZERO, _ONE, _HALF, _NAN = np.float32(0), np.float32(1), np.float32(0.49999997), np.float32(np.nan)
+_MOST, _LEAST = np.float32(127), np.float32(-128)
+#: The bits of infinity; those of NaN are beyond.
+_INFINITE = 0x7F800000
+_LARGEST = float(np.finfo(np.float32).max)
+
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
+_in_any_order: Callable[..., Any] = numba.njit(error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, boundscheck=False)
+
+
+@_in_any_order
+def _dot(left, right):  # type: ignore[no-untyped-def]
+    total = _ZERO
+    for k in range(left.size):
+        total += left[k] * right[k]
+    return total
+
+
+@_inlined
+def _dot_integers(left, right):  # type: ignore[no-untyped-def]
+    total = np.int32(0)
+    for k in range(left.size):
+        total = np.int32(total + np.int32(left[k]) * np.int32(right[k]))
+    return total
+
+
+@_inlined
+def _away(value):  # type: ignore[no-untyped-def]
+    # Just less than a half: with what follows the point cut off then, halves go away from zero.
+    return value + (-_HALF if value < _ZERO else _HALF)
+
+
+@_inlined
+def _float(bits):  # type: ignore[no-untyped-def]
+    pattern = np.int32(bits)
+    return np.float64(pattern.view(np.float32))
+
+
+@_inlined
+def _largest(bits):  # type: ignore[no-untyped-def]
+    # Bit patterns without the sign are in the order of magnitudes, and the compiler makes vectors of their comparison.
+    most = np.int32(0)
+    for k in range(bits.size):
+        most = np.int32(max(most, bits[k] & 0x7FFFFFFF))
+    return most
+
+
+@_inlined
+def _quantize(values, target):  # type: ignore[no-untyped-def]
+    """To -127 ... 127; gives the scale, NaN where a value is not finite."""
+    most = _largest(values.view(np.int32))
+    if most >= _INFINITE:
+        target[:] = 0
+        return _NAN
+    largest = _float(most)
+    largest = 127.0 if largest == 0.0 else largest
+    factor = np.float32(min(127.0 / largest, _LARGEST))
+    for k in range(values.size):
+        target[k] = np.int32(_away(values[k] * factor))
+    return np.float32(largest / 127.0)
+
+
+@_inlined
+def _ordered(bits):  # type: ignore[no-untyped-def]
+    # With all but the sign turned over in negative numbers, bit patterns are in the order of the numbers; and back again.
+    return np.int32(bits ^ ((bits >> 31) & 0x7FFFFFFF))
+
+
+@_inlined
+def _range(bits):  # type: ignore[no-untyped-def]
+    least = np.int32(0)
+    most = np.int32(0)
+    for k in range(bits.size):
+        order = _ordered(bits[k])
+        least = np.int32(min(least, order))
+        most = np.int32(max(most, order))
+    return least, most
+
+
+@_inlined
+def _quantize_around(values, target):  # type: ignore[no-untyped-def]
+    """To -128 ... 127 around a zero point, which is taken away again; gives the scale, NaN where a value is not finite."""
+    least, most = _range(values.view(np.int32))
+    if most >= _INFINITE or least <= ~_INFINITE:
+        target[:] = 0
+        return _NAN
+    low, high = _float(_ordered(least)), _float(most)
+    if low == high:  # zeros of both signs
+        target[:] = 0
+        return _ONE
+    step = (high - low) / 255.0
+    from_low, from_high = low / step, high / step
+    middle = -128.0 - from_low if 128.0 + abs(from_low) < 127.0 + abs(from_high) else 127.0 - from_high
+    zero_point = np.float32(min(max(np.trunc(middle + np.copysign(0.5, middle)), -128.0), 127.0))
+    scale = np.float32(step)
+    factor = np.float32(min(1.0 / np.float64(scale), _LARGEST))
+    for k in range(values.size):
+        steps = _away(values[k] * factor + zero_point)
+        steps = _LEAST if steps < _LEAST else steps
+        steps = _MOST if steps > _MOST else steps
+        target[k] = np.int32(steps) - np.int32(zero_point)
+    return scale
+
+
+@_inlined
+def multiply_floats(row, weights, added, target):  # type: ignore[no-untyped-def]
+    """Set `target` to the products of a row with all rows of the weights, and what is added to them."""
+    for column in range(target.size):
+        target[column] = _dot(row, weights[column]) + added[column]
+
+
+@_inlined
+def multiply_integers(row, weights, scales, added, quantized, asymmetric, target):  # type: ignore[no-untyped-def]
+    """The same with int8 weights.
+
+    Args:
+        scales: of the weights, one for each of their rows.
+        quantized: int16, memory for the row.
+        asymmetric: whether the row is quantized with a zero point.
+    """
+    scale = _quantize_around(row, quantized) if asymmetric else _quantize(row, quantized)
+    for column in range(target.size):
+        # A float64 holds the product of the float32 of a sum and its factor, and that of a sum beyond 2**24 as numpy's kernel has it.
+        total = np.float64(_dot_integers(quantized, weights[column])) * np.float64(scale * scales[column])
+        target[column] = np.float32(total) + added[column]
+
+
+@kernel("void(f4[:,::1], i1[:,::1], f4[::1], f4[::1], i2[::1], i8, f4[:,::1])")
+def PROJECT(source, weights, scales, bias, quantized, asymmetric, projected):  # type: ignore[no-untyped-def]
+    """What rows of the input give to the gates, with int8 weights."""
+    for row in range(source.shape[0]):
+        multiply_integers(source[row], weights, scales, bias, quantized, asymmetric, projected[row])

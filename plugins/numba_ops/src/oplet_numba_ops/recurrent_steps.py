@@ -1,0 +1,116 @@
+"""Steps of recurrent cells, of all batches, with all that belongs to a step in one piece of machine code.
+
+What the inputs give to the gates is there already, with the bias: one row for each batch of each step. Rows lie as in the tensors
+of the sequence: that of a step and a batch is `step * step_rows + batch * batch_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+from oplet_numba_ops.gates import sigmoids, tanh, tanhs
+from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.recurrent_rows import multiply_floats, multiply_integers
+
+__all__ = ["LSTM_STEPS", "RNN_STEPS"]
+
+_ONE, _ZERO = np.float32(1), np.float32(0)
+_inlined: Callable[..., Any] = numba.njit(error_model="numpy", boundscheck=False)
+
+
+@_inlined
+def _clamped(value, low, high):  # type: ignore[no-untyped-def]
+    # NaN passes both comparisons.
+    value = low if value < low else value
+    return high if value > high else value
+
+
+@_inlined
+def _lstm(gates, state, hidden, clip):  # type: ignore[no-untyped-def]
+    """One step of one batch, from the sums of the gates: input (unless it is 1 - forget), forget, output, cell."""
+    cells = state.size
+    early = gates.size - cells
+    sigmoids(gates[:early])
+    tanhs(gates[early:])
+    forget, output, cell = gates[early - 2 * cells : early - cells], gates[early - cells : early], gates[early:]
+    entered = gates[:cells]
+    for i in range(cells):
+        gate = entered[i] if early > 2 * cells else _ONE - forget[i]
+        value = forget[i] * state[i] + gate * cell[i]
+        value = _clamped(value, -clip, clip) if clip > _ZERO else value
+        state[i] = value
+        hidden[i] = output[i] * tanh(value)
+
+
+@_inlined
+def _rnn(sums, state, bounded, low, high):  # type: ignore[no-untyped-def]
+    """One step of one batch, from its sums; the activation is tanh unless there are bounds."""
+    if bounded:
+        for i in range(state.size):
+            state[i] = _clamped(sums[i], low, high)
+    else:
+        tanhs(sums)
+        state[:] = sums
+
+
+# fmt: off
+def _lstm_steps(  # type: ignore[no-untyped-def]
+    projected, weights, hidden, state, gates, clip, output, first, last, step_rows, batch_rows,
+):
+    # fmt: on
+    for step in range(first, last):
+        for batch in range(hidden.shape[0]):
+            row = step * step_rows + batch * batch_rows
+            multiply_floats(hidden[batch], weights, projected[row], gates)
+            _lstm(gates, state[batch], hidden[batch], clip)
+            output[row, :] = hidden[batch]
+
+
+# fmt: off
+def _hybrid_lstm_steps(  # type: ignore[no-untyped-def]
+    projected, weights, scales, quantized, asymmetric, hidden, state, gates, clip, output, first, last, step_rows, batch_rows,
+):
+    # fmt: on
+    for step in range(first, last):
+        for batch in range(hidden.shape[0]):
+            row = step * step_rows + batch * batch_rows
+            multiply_integers(hidden[batch], weights, scales, projected[row], quantized, asymmetric, gates)
+            _lstm(gates, state[batch], hidden[batch], clip)
+            output[row, :] = hidden[batch]
+
+
+# fmt: off
+def _rnn_steps(  # type: ignore[no-untyped-def]
+    projected, weights, state, sums, bounded, low, high, output, first, last, step_rows, batch_rows,
+):
+    # fmt: on
+    for step in range(first, last):
+        for batch in range(state.shape[0]):
+            row = step * step_rows + batch * batch_rows
+            multiply_floats(state[batch], weights, projected[row], sums)
+            _rnn(sums, state[batch], bounded, low, high)
+            output[row, :] = state[batch]
+
+
+# fmt: off
+def _hybrid_rnn_steps(  # type: ignore[no-untyped-def]
+    projected, weights, scales, quantized, asymmetric, state, sums, bounded, low, high, output, first, last, step_rows, batch_rows,
+):
+    # fmt: on
+    for step in range(first, last):
+        for batch in range(state.shape[0]):
+            row = step * step_rows + batch * batch_rows
+            multiply_integers(state[batch], weights, scales, projected[row], quantized, asymmetric, sums)
+            _rnn(sums, state[batch], bounded, low, high)
+            output[row, :] = state[batch]
+
+
+_FLOAT, _HYBRID, _ROWS = "f4[:,::1], f4[:,::1]", "f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8", "f4[:,::1], i8, i8, i8, i8"
+_LSTM, _RNN = f"f4[:,::1], f4[:,::1], f4[::1], f4, {_ROWS}", f"f4[:,::1], f4[::1], i8, f4, f4, {_ROWS}"
+#: By whether the weights are int8.
+LSTM_STEPS = {False: Kernel(_lstm_steps, f"void({_FLOAT}, {_LSTM})"), True: Kernel(_hybrid_lstm_steps, f"void({_HYBRID}, {_LSTM})")}
+RNN_STEPS = {False: Kernel(_rnn_steps, f"void({_FLOAT}, {_RNN})"), True: Kernel(_hybrid_rnn_steps, f"void({_HYBRID}, {_RNN})")}
