@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, checkpoint
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
-from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, stacked
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell
@@ -24,8 +23,8 @@ from oplet_numba_ops.team import Step, ready, thunk
 
 __all__ = ["plan_lstm", "plan_rnn"]
 
-#: With more sequences side by side a matrix product gains more than one piece of code for each of them does.
-_FEW = 4
+#: With more rows side by side matrix products gain more than compiled code does; by whether the weights are int8.
+_FEW = {False: 4, True: 12}
 #: Products that are worth a part of their own.
 _WORTH = 100_000
 #: Products between two looks at the clock.
@@ -83,46 +82,42 @@ def _plan(
     source, output = node.inputs[0], node.outputs[0]
     hybrid, columns = recurrent.hybrid, recurrent.columns
     steps, batches = layout.steps, layout.batches
-    depth, width = source.shape[-1], output.shape[-1]
-    if batches > _FEW or not source.size or not output.size or max(depth, width) > _DEEPEST:
+    rows, depth, width = steps * batches, source.shape[-1], output.shape[-1]
+    if batches > _FEW[hybrid] or not source.size or not output.size or max(depth, width) > _DEEPEST:
         return None
-    kernel = kernels[hybrid]
-    ready(kernel, *([PROJECT] if hybrid else []))
-    rows = steps * batches
+    kernel, project = kernels[hybrid], PROJECT[hybrid]
+    ready(kernel, project)
     projected = context.add_temporary(node, (rows, columns))
     gates = context.add_temporary(node, (columns,))
-    parts = cut(rows, rows * depth * columns // _WORTH, context.num_threads) if hybrid else []
-    lines = [context.add_temporary(node, (depth,), TensorType.INT16) for _ in parts]
-    quantized = context.add_temporary(node, (width,), TensorType.INT16) if hybrid else gates
+    parts = cut(rows, rows * depth * columns // _WORTH, context.num_threads)
+    # Memory for a quantized row, of the input in each part and of the state.
+    lines = [context.add_temporary(node, (depth,), TensorType.INT16) if hybrid else None for _ in parts]
+    line = context.add_temporary(node, (width,), TensorType.INT16) if hybrid else None
     strides = (batches, 1) if layout.time_major else (1, steps)
     pace = max(1, _UNWATCHED // (batches * columns * width))
 
+    def weights_of(product: Product, quantized: Tensor | None) -> tuple[Any, ...]:
+        weights = stacked(node, product.weights)
+        return (weights,) if quantized is None else (weights, product.scales, quantized.data, int(product.asymmetric))
+
     def bind() -> Thunk:
-        values, target = source.data.reshape(rows, depth), projected.data
-        weights, bias = stacked(node, recurrent.weights), stacked(node, biases)
-        before: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-        compiled = []
-        how: tuple[Any, ...] = (target, weights)
-        if hybrid:
-            first = stacked(node, inputs.weights)
-            asymmetric = int(recurrent.asymmetric)
-            compiled.append(Step(PROJECT, [
-                (values[a:b], first, inputs.scales, bias, line.data, asymmetric, target[a:b]) for (a, b), line in zip(parts, lines)
-            ]))  # fmt: skip
-            how = (target, weights, recurrent.scales, quantized.data, asymmetric)
+        values, target, bias = source.data.reshape(rows, depth), projected.data, stacked(node, biases)
+        calls: list[Call] = []
+        before: list[Step] = []
+        if not hybrid and rows > _FEW[hybrid]:
+            calls += [*inputs.calls(values, target), (np.add, (target, bias, target))]
         else:
-            before = [*inputs.calls(values, target), (np.add, (target, bias, target))]
+            before.append(
+                Step(project, [(values[a:b], *weights_of(inputs, one), bias, target[a:b]) for (a, b), one in zip(parts, lines)])
+            )
         cells = [state.data.reshape(batches, width) for state in states]
-        arguments = *how, *cells, gates.data, *settings, output.data.reshape(rows, width)
-        stretches = [(start, min(start + pace, steps)) for start in range(0, steps, pace)]
-        run = [Step(kernel, [(*arguments, *stretch, *strides)]) for stretch in stretches]
-        if len(run) == 1:
-            together = thunk([*compiled, *run], context.num_threads)
-            return run_calls([*before, (together, ())]) if before else together
-        if compiled:
-            before.append((thunk(compiled, context.num_threads), ()))
-        for step in run:
-            before += [(checkpoint, ()), (thunk([step]), ())]
-        return run_calls(before)
+        arguments = target, *weights_of(recurrent, line), *cells, gates.data, *settings, output.data.reshape(rows, width)
+        for start in range(0, steps, pace):
+            before.append(Step(kernel, [(*arguments, start, min(start + pace, steps), *strides)]))
+            calls.append((thunk(before, context.num_threads), ()))
+            if start + pace < steps:
+                calls.append((checkpoint, ()))
+            before = []
+        return calls[0][0] if len(calls) == 1 else run_calls(calls)
 
     return bind

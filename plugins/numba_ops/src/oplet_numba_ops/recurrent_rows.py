@@ -11,7 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.kernels import Kernel
 
 __all__ = ["PROJECT", "multiply_floats", "multiply_integers"]
 
@@ -142,8 +142,18 @@ def multiply_integers(row, weights, scales, added, quantized, asymmetric, target
         target[column] = np.float32(total) + added[column]
 
 
-@kernel("void(f4[:,::1], i1[:,::1], f4[::1], f4[::1], i2[::1], i8, f4[:,::1])")
-def PROJECT(source, weights, scales, bias, quantized, asymmetric, projected):  # type: ignore[no-untyped-def]
-    """What rows of the input give to the gates, with int8 weights."""
+def _project(source, weights, bias, projected):  # type: ignore[no-untyped-def]
+    for row in range(source.shape[0]):
+        multiply_floats(source[row], weights, bias, projected[row])
+
+
+def _project_hybrid(source, weights, scales, quantized, asymmetric, bias, projected):  # type: ignore[no-untyped-def]
     for row in range(source.shape[0]):
         multiply_integers(source[row], weights, scales, bias, quantized, asymmetric, projected[row])
+
+
+#: What rows of the input give to the gates, by whether the weights are int8.
+PROJECT = {
+    False: Kernel(_project, "void(f4[:,::1], f4[:,::1], f4[::1], f4[:,::1])"),
+    True: Kernel(_project_hybrid, "void(f4[:,::1], i1[:,::1], f4[::1], i2[::1], i8, f4[::1], f4[:,::1])"),
+}
