@@ -25,6 +25,8 @@ from oplet_builtin_ops.shaping.shapes import Thunk, ensure_same_quantization
 
 #: So many products cost less one by one than as an array.
 _FEW: Final = 8
+#: What is multiplied with the reduced multiplier is shifted to the right by at least one bit.
+_LARGEST_SHIFT: Final = 14
 #: How often to look whether all products are zero by now.
 _STRETCH: Final = 32
 #: What wraps numbers of Python to 32 bits.
@@ -54,7 +56,15 @@ def _bind_quantized(node: Node) -> Thunk:
     source, output, axes = node.inputs[0], node.outputs[0], reduced_axes(node)
     count = prod(source.shape[axis] for axis in axes)
     # Each of the `count` factors brings its share of the output's scale.
-    multiplier, shift = quantize_multiplier(source.scale / output.scale ** (1.0 / count))
+    factor = source.scale / output.scale ** (1.0 / count)
+    multiplier, shift = quantize_multiplier(factor)
+    ensure(
+        shift <= _LARGEST_SHIFT,
+        lambda: (
+            f"{source} of scale {source.scale:g} and {output} of scale {output.scale:g} have a factor of {factor:g} for each step; "
+            f"it must be below {2**_LARGEST_SHIFT}."
+        ),
+    )
     kept = [axis for axis in range(source.ndim) if axis not in axes]
     reduced_first = source.data.transpose(*axes, *kept)
     target, limits = output.data.reshape(-1), np.iinfo(output.dtype)
