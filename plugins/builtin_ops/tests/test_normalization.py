@@ -48,6 +48,14 @@ def test_quantized_results_equal_litert(litert: Any, op: str, dtype: Any, shape:
     np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x)[0])
 
 
+@pytest.mark.parametrize("columns", [4095, 4096, 8191, 100_000])
+@pytest.mark.parametrize("rows", [1, 30])
+def test_as_many_equal_values_as_a_sum_of_12_integer_bits_does_not_hold_count_as_4096(rows: int, columns: int) -> None:
+    shape = (rows, columns)
+    model = one_op_model("LOG_SOFTMAX", [Spec("int8", shape, 0.1, 0)], [Spec("int8", shape, 1 / 16, 127)])
+    assert np.unique(run_op(model, np.full(shape, 3, np.int8))[0]).tolist() == [127 - round(16 * np.log(4096))]
+
+
 @pytest.mark.parametrize("radius", [0, 1, 3, 50])
 @pytest.mark.parametrize("beta", [0.5, 1.0, 0.75])
 def test_each_channel_is_divided_by_the_power_of_its_neighbourhood(radius: int, beta: float) -> None:

@@ -104,7 +104,7 @@ def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: igno
         total = np.int64(0)
         for i in range(columns):
             total += summands[most - (row[i] ^ turn)]
-        less = _logarithm(total) - half
+        less = _logarithm(min(total, _ONE)) - half
         for i in range(columns):
             value = 255 + ((distances[most - (row[i] ^ turn)] - less) >> 22)
             target[i] = np.uint8(max(value, 0)) ^ turn

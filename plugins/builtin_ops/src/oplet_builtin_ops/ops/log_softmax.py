@@ -21,6 +21,8 @@ TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 _STEP_BITS = 31 - 5 - 4
 #: In that fixed point, a distance of which no output is near enough to the largest; less some logarithm it is still an int32.
 _LEAST = -20 << 4 + _STEP_BITS
+#: Sums have 12 integer bits. More than 4096, which takes as many values near the largest one, count as that; LiteRT's overflow.
+_LARGEST = np.int64((1 << 31) - 1)
 
 
 class Quantized:
@@ -55,6 +57,7 @@ class Quantized:
             np.copyto(places, below)
             self.summands.take(places, None, steps, "clip")
             add_up()
+            np.minimum(totals, _LARGEST, out=totals)
             logarithms = logarithm(totals)
             self.distances.take(places, None, steps, "clip")
             # Never above zero, so that this rounds halves away from it.
@@ -109,4 +112,10 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=TYPES,
+    differences="8-bit sums beyond 4096, of as many values near the largest one, stay there; LiteRT's overflow",
+)
