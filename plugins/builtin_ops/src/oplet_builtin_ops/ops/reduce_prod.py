@@ -72,7 +72,8 @@ def _bind_quantized(node: Node) -> Thunk:
     fold = _fold_one_by_one if output.size <= _FEW else _fold
 
     def run() -> None:
-        factors = reduced_first.reshape(count, output.size) - offset
+        # numpy 1 would stay with the narrow type.
+        factors = np.subtract(reduced_first.reshape(count, output.size), offset, dtype=np.int64)
         product = fold(factors, multiplier, shift)
         result = multiply_by_quantized_multiplier_int64(product, multiplier, shift).astype(np.int64) + zero_point
         convert(target, clip(result, limits.min, limits.max))
