@@ -10,6 +10,7 @@ from oplet import Context, Node, Tensor, TensorType, checkpoint
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.weights import CLAMPS
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, stacked
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell
@@ -31,12 +32,6 @@ _WORTH = 100_000
 _UNWATCHED = 1 << 25
 #: Sums of more products of bytes might be beyond an int32.
 _DEEPEST = 1 << 16
-_CLAMPS = (
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-)
 
 
 def plan_lstm(context: Context, node: Node) -> Bind | None:
@@ -61,9 +56,9 @@ def plan_rnn(context: Context, node: Node) -> Bind | None:
     tensors, activation = cell.tensors, cell.activation
     if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias]):
         return None
-    if activation != ActivationFunctionType.TANH and activation not in _CLAMPS:
+    if activation != ActivationFunctionType.TANH and activation not in CLAMPS:
         return None
-    settings = int(activation in _CLAMPS), *float_activation_range(activation)
+    settings = int(activation in CLAMPS), *float_activation_range(activation)
     products = cell.inputs, cell.recurrent
     return _plan(context, node, cell.layout, products, [tensors.bias], [tensors.state], RNN_STEPS, settings)
 

@@ -5,24 +5,17 @@ few rows of float32 with such weights; weights and bias constant.
 from __future__ import annotations
 
 from oplet import Context, Node
-from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.layers.float_rows import FloatRows
 from oplet_builtin_ops.layers.hybrid_rows import HybridRows
 from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
+from oplet_builtin_ops.layers.weights import CLAMPS
 from oplet_builtin_ops.layers.windows import Axis, Windows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
 from oplet_numba_ops.finishing import float_finishing
 from oplet_numba_ops.hybrid import plan_hybrid_rows
 from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.products import plan_quantized_tiles, plan_tiles
-
-_CLAMPS = (
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-)
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -38,7 +31,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     if isinstance(prepared, QuantizedRows):
         return plan_quantized_tiles(context, node, windows, prepared.layer, 0)
     if isinstance(prepared, HybridRows):
-        return plan_hybrid_rows(context, node, prepared.layer) if prepared.layer.activation in _CLAMPS else None
+        return plan_hybrid_rows(context, node, prepared.layer) if prepared.layer.activation in CLAMPS else None
     # One row reads each weight once, for which BLAS needs no copy of them in another order.
     if not isinstance(prepared, FloatRows) or windows.count < 2:
         return None
