@@ -70,7 +70,8 @@ class Interpreter(Descriptions):
         experimental_force_delegate_node_profiling: profile delegates' kernels as a whole, also where they report their
             operators one by one.
         op_resolver: the application's own registrations; they go before what plugins bring.
-        plugins: the plugins to use: a PluginManager, or names of distributions or plugins; all installed ones by default.
+        plugins: the plugins to use: a PluginManager, or names of distributions or plugins, or such names behind "no:" for
+            all but these; all installed ones by default.
         prefer: which package wins where two claim one op: names, best first, or a mapping from op to name.
         profiler: takes an event per node run.
         release_dynamic_tensors: give back, at the end of each `invoke`, the memory of intermediate tensors whose shapes
@@ -82,6 +83,7 @@ class Interpreter(Descriptions):
     Raises:
         ModelError: the file cannot be read or is not a valid model (a ValueError).
         OpNotFoundError: a built-in operator has no kernel; OpVersionError: not in the model's version (ValueErrors).
+        PluginError: `plugins` names one that is not installed.
 
     Example:
         >>> from oplet import Interpreter
