@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
+from oplet.model.reachability import named_subgraphs
 from oplet.ops.context import Node
 from oplet.ops.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oplet.ops.registration import Registration
+    from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["check_resolved", "find_registration", "resolve_nodes"]
+__all__ = ["check_resolved", "find_registration", "resolve_nodes", "running_nodes"]
 
 
 _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
@@ -50,6 +52,22 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     first_op, first_version = next(iter(missing))
     cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
+
+
+def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
+    """The nodes that run when a subgraph does: its own, and those of the subgraphs that they call, and so on.
+
+    What a delegate claimed does not run, and calls nothing.
+    """
+    seen, waiting = {start}, [start]
+    while waiting:
+        subgraph = subgraphs[waiting.pop(0)]
+        for index in subgraph.execution_plan:
+            node = subgraph.nodes[index]
+            yield node
+            called = {callee for callee in named_subgraphs(node.raw_options) if 0 <= callee < len(subgraphs)}
+            waiting += sorted(called - seen)
+            seen |= called
 
 
 def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
