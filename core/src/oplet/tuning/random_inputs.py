@@ -53,5 +53,6 @@ def nudged_input(value: NDArray[Any], details: Mapping[str, Any], random: np.ran
     if value.dtype.kind in "iu" and details["quantization"][0]:
         limits = np.iinfo(value.dtype)
         steps = random.choice([-1, 1], value.shape) * (random.integers(0, _NUDGED, value.shape) == 0)
-        return np.clip(value.astype(np.int64) + steps, limits.min, limits.max).astype(value.dtype)
+        moved: NDArray[Any] = np.clip(value.astype(np.int64) + steps, limits.min, limits.max).astype(value.dtype)
+        return moved
     return value
