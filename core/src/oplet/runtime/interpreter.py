@@ -6,6 +6,7 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import partial
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from oplet.errors import OpletError, PrepareError, SignatureError, StateError, TensorError
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
+from oplet.model.verify_signatures import signature_faults
 from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
 from oplet.runtime.arithmetic import Arithmetic
@@ -140,6 +142,8 @@ class Interpreter(Descriptions):
         limits = Limits() if limits is None else limits
         limits.check_nodes(self._model)
         verify(self._model)
+        for fault in signature_faults(self._model):
+            warnings.warn(f"{self._model.name}: {fault}", stacklevel=2)
         self._manager = manager_of(plugins)
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
@@ -283,8 +287,6 @@ class Interpreter(Descriptions):
                 for subgraph in self._subgraphs:
                     subgraph.dissolve()
         except Exception as error:  # a destructor has nobody to raise to
-            import warnings
-
             warnings.warn(str(error), ResourceWarning, stacklevel=1)
 
     # Tensors -------------------------------------------------------------------------------------------------
