@@ -171,7 +171,7 @@ def test_the_interpreter_takes_names_behind_no_as_the_command_line_does(
     entry_points = site.manager()._entry_points
     monkeypatch.setattr(importlib_metadata, "entry_points", lambda group: entry_points)
     with pytest.raises(OpConflictError):
-        Interpreter(model_content=RELU, plugins=PluginManager())
+        Interpreter(model_content=RELU, plugins=oplet.PluginManager())
     interpreter = Interpreter(model_content=RELU, plugins=[name])
     assert [report.plugin for report in interpreter.explain()] == ["a"]
 
