@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -91,6 +92,7 @@ class Node:
     __slots__ = (
         "_cache",
         "_options",
+        "_persistent",
         "custom_options",
         "delegate",
         "in_place",
@@ -137,7 +139,8 @@ class Node:
         self.user_data: Any = None
         self.prepared: Any = None
         self._options = options
-        self._cache: dict[str, Any] | None = None
+        self._cache: dict[Hashable, tuple[list[Array | None], Any]] | None = None
+        self._persistent: dict[int, Tensor] | None = None
 
     def options(self, cls: type[Options]) -> Options:
         """The node's options, which must be of the table `cls`; its defaults when the model has none."""
@@ -172,13 +175,45 @@ class Node:
             raise CustomOptionsError(f"the custom options hold a {type(value).__name__}, not a map.")
         return value
 
-    def cached(self, key: str, make: Callable[[], Value]) -> Value:
-        """Make a value once in the node's life: constants in the layout that `invoke` wants survive a resize so."""
+    def cached(self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value]) -> Value:
+        """Make a value and keep it as long as what it is made from: constants in the layout that `invoke` wants survive a resize so.
+
+        A constant that follows from shapes is another one after a resize, and so is what is made from it. Nothing is kept of a
+        source that is no constant: the value is then made at each call.
+
+        Args:
+            key: which of the node's values it is, and whatever it depends on besides the sources' values: types, shapes, what
+                `prepare` decided. The options of the node and the quantization of its tensors never change.
+            sources: the tensors whose values it is made from; None for one that is left out.
+            make: makes it.
+        """
+        arrays: list[Array | None] = []
+        for tensor in sources:
+            if tensor is not None and not tensor.is_constant:
+                if self._cache is not None:
+                    self._cache.pop(key, None)
+                return make()
+            arrays.append(None if tensor is None else tensor.data)
         if self._cache is None:
             self._cache = {}
-        if key not in self._cache:
-            self._cache[key] = make()
-        return cast(Value, self._cache[key])
+        kept = self._cache.get(key)
+        # The arrays themselves and not their ids, which others may have once these are gone.
+        if kept is None or len(kept[0]) != len(arrays) or not all(map(operator.is_, kept[0], arrays)):
+            kept = self._cache[key] = arrays, make()
+        return cast(Value, kept[1])
+
+    def persistent(self, tensor: Tensor) -> Tensor:
+        """The PERSISTENT temporary that the next place had in the prepare before, if it is of this one's shape and type; else this one.
+
+        The runtime's, for `Context.add_temporary`.
+        """
+        if self._persistent is None:
+            self._persistent = {}
+        place = len(self.temporaries)
+        kept = self._persistent.get(place)
+        if kept is None or (kept.shape, kept.type) != (tensor.shape, tensor.type):
+            kept = self._persistent[place] = tensor
+        return kept
 
     def forget(self) -> None:
         """Drop everything made for running the node; it is called when the interpreter closes."""
@@ -186,6 +221,7 @@ class Node:
         self.temporaries = []
         self.in_place = ()
         self._cache = None
+        self._persistent = None
 
     def profiling_string(self, context: Context) -> str:
         """What reports call a run of it: what its registration says of it, else the op's name."""

@@ -63,7 +63,7 @@ def comparison_registration(
             ensure_quantized(a, b)
             for tensor in (a, b):
                 ensure(tensor.scale < 2.0**31, f"{tensor} has scale {tensor.scale:g}, too large to compare by.")
-            node.prepared = not node.cached(f"order of {a.type.name}", lambda: _keeps_order(a, b))
+            node.prepared = not node.cached(("order", a.type), (), lambda: _keeps_order(a, b))
         if node.prepared and a.type == TensorType.INT16:
             context.add_temporary(node, a.shape, TensorType.INT32)
             context.add_temporary(node, b.shape, TensorType.INT32)
@@ -111,5 +111,5 @@ def _bind_int16(ufunc: np.ufunc, node: Node) -> Thunk:
 
 def _bind_scaled(node: Node, position: int, scaled: NDArray[np.int32]) -> Thunk:
     tensor = node.inputs[position]
-    table = node.cached(f"scaled {position}", lambda: _scaled(every_value(tensor.type), tensor).astype(np.int32))
+    table = node.cached(("scaled", position, tensor.type), (), lambda: _scaled(every_value(tensor.type), tensor).astype(np.int32))
     return lookup(table, tensor.data, scaled)

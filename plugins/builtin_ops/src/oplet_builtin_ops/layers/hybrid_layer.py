@@ -60,11 +60,12 @@ class HybridLayer:
             self.scales, self.compute = np.ones(1, np.float32), TensorType.FLOAT32
             return
         self.scales = weight_scales(self.weights, channels, self.axis)
-        if self.weights.is_constant:
-            widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
-        else:
-            widest = widest_sum(self.weights, depth, None)
-        self.compute = exact_type(widest * (255 if self.asymmetric else 127))
+
+        def widest() -> float:
+            return widest_sum(self.weights, depth, self.rows() if self.weights.is_constant else None)
+
+        most = self.node.cached(("widest sum", self.axis), [self.weights], widest)
+        self.compute = exact_type(most * (255 if self.asymmetric else 127))
 
     @property
     def block_size(self) -> int:

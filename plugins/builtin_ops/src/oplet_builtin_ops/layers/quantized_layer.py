@@ -175,11 +175,14 @@ class QuantizedLayer:
 
     def __post_init__(self) -> None:
         depth = self.weights.size // max(1, self.weights.shape[self.axis])
-        if self.weights.is_constant:
-            widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
-        else:
-            widest = widest_sum(self.weights, depth, None, self.zero_point)
-        self.bound = widest * (_LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0))
+
+        def widest() -> float:
+            return widest_sum(self.weights, depth, self.rows() if self.weights.is_constant else None, self.zero_point)
+
+        key = "widest sum", self.axis, self.zero_point, self.as_int8
+        self.bound = self.node.cached(key, [self.weights], widest) * (
+            _LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0)
+        )
 
     @property
     def compute(self) -> TensorType:

@@ -117,7 +117,7 @@ def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) 
     """An integer input as floats without its zero point, and the calls that make it so."""
     tensor, zero_point = node.inputs[position], dtype.type(_zero_points(node)[position])
     if target is None:
-        return node.cached(f"operand {position} {dtype}", lambda: tensor.data.astype(dtype) - zero_point), []
+        return node.cached(("operand", position, dtype, zero_point), [tensor], lambda: tensor.data.astype(dtype) - zero_point), []
     return target.data, [(partial(np.subtract, dtype=dtype), (tensor.data, zero_point, target.data))]
 
 
@@ -180,7 +180,7 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
         matrices = arriving[0]
         program.append((np.copyto, (matrices, right.data)))
     else:
-        matrices = node.cached("matrices", lambda: right.data.astype(np.float32))
+        matrices = node.cached("matrices", [right], lambda: right.data.astype(np.float32))
     program += replace(product, adj_x=False).calls(quantized.reshape(source.shape), matrices, output)
     program.append((np.multiply, (output, scales.reshape(*source.shape[:-1], 1), output)))
     if len(columns) > 1:

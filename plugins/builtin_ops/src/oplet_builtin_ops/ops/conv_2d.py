@@ -91,7 +91,9 @@ def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weig
     def make() -> Array:
         return transposed(rows.reshape(groups, products.filters // groups, -1), dtype)
 
-    return node.cached(f"matrices {dtype.char} {groups} {scaled}", make) if weights.is_constant else make()
+    # Factors are of weights and bias, and of tensors that keep their quantization.
+    key = "matrices", dtype, groups, scaled, node.inputs[0].type, node.outputs[0].type
+    return node.cached(key, [weights, node.optional_input(2) if scaled else None], make)
 
 
 def _bind_float(node: Node, products: Products) -> Thunk:

@@ -21,7 +21,7 @@ def _elu(x: NDArray[Any]) -> NDArray[Any]:
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_elementwise(context, node, *TYPES)
     if source.type == TensorType.INT8:
-        node.prepared = node.cached("table", lambda: function_table(source, output, _elu))
+        node.prepared = node.cached("table", (), lambda: function_table(source, output, _elu))
     else:
         context.add_temporary(node, source.shape)
 

@@ -26,7 +26,7 @@ def prepare(context: Context, node: Node) -> None:
     if source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
     if source.type != TensorType.FLOAT32:
-        node.prepared = node.cached(f"table of {source.type.name}", lambda: function_table(source, output, _exp))
+        node.prepared = node.cached(("table", source.type, output.type), (), lambda: function_table(source, output, _exp))
 
 
 def bind(context: Context, node: Node) -> Thunk:

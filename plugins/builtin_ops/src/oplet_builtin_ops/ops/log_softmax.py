@@ -83,7 +83,7 @@ def prepare(context: Context, node: Node) -> None:
         output.scale == 1 / 16 and output.zero_point == zero_point,
         f"{output} has scale {output.scale:g} and zero point {output.zero_point}; LOG_SOFTMAX gives 1/16 and {zero_point}.",
     )
-    node.prepared = node.cached(f"tables of {source.type.name}", lambda: Quantized(source))
+    node.prepared = node.cached(("tables", source.type), (), lambda: Quantized(source))
     context.add_temporary(node, (*source.shape[:-1], 1), source.type)
     context.add_temporary(node, source.shape, TensorType.UINT8)
     context.add_temporary(node, source.shape, TensorType.INT32)

@@ -62,7 +62,7 @@ def _largest(node: Node) -> float | None:
         high = np.maximum.reduce(alpha.data, None, initial=-np.inf)
         return float(high) if not alpha.size or (low > -np.inf and high < np.inf) else None  # a NaN is neither
 
-    return node.cached("largest alpha", find)
+    return node.cached("largest alpha", [alpha], find)
 
 
 def bind(context: Context, node: Node) -> Thunk:

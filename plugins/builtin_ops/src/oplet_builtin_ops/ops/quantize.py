@@ -62,7 +62,7 @@ def prepare(context: Context, node: Node) -> None:
         steps = multiply_by_quantized_multiplier((values - source.zero_point).astype(np.int32), multiplier, shift)
         return steps.astype(np.int64) + output.zero_point
 
-    node.prepared = node.cached(f"table of {source.type.name}", lambda: lookup_table(source.type, output.type, rule))
+    node.prepared = node.cached(("table", source.type, output.type), (), lambda: lookup_table(source.type, output.type, rule))
 
 
 def _prepare_reals(context: Context, node: Node, source: Tensor, output: Tensor) -> None:
