@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -12,12 +12,15 @@ from oplet.errors import CustomOptionsError, PrepareError
 from oplet.ops.callee import Callee
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder, numpy_dtype
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.flexbuffers import read_flexbuffer
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 
 if TYPE_CHECKING:
+    from oplet.ops.providers import Providers
     from oplet.ops.registration import Registration
 
-__all__ = ["Context", "EnsureError", "Node", "ensure", "ensure_eq", "ensure_type"]
+__all__ = ["Context", "Declined", "EnsureError", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
 
 Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
@@ -25,6 +28,25 @@ Value = TypeVar("Value")
 
 class EnsureError(PrepareError):
     """A kernel's own reason, before the runtime adds which node it was."""
+
+
+class Declined(EnsureError):
+    """A kernel leaves the node to the next one in the order of precedence; where there is none, it is refused for this reason."""
+
+
+def decline(reason: str) -> NoReturn:
+    """Leave the node to the next provider, from `prepare`, before anything of the node or its tensors is changed.
+
+    For what the kernel does not do and another may: an attribute, a type, a shape. What is wrong whoever serves the node is
+    for `ensure`. The first provider is asked again in each prepare, as the reason may be gone with other shapes.
+
+    Args:
+        reason: what it does not do, and the values in question; `explain()` tells it.
+
+    Raises:
+        Declined: always.
+    """
+    raise Declined(reason)
 
 
 def ensure(condition: object, message: str | Callable[[], str]) -> None:
@@ -87,6 +109,7 @@ class Node:
         delegate: the delegate whose kernel it is, None for a node of the model.
         user_data: what the registration's `init` returned.
         prepared: free for the kernel: what `prepare` hands to `bind`.
+        providers: who was asked to serve it; None until somebody declines.
     """
 
     __slots__ = (
@@ -103,6 +126,7 @@ class Node:
         "op_name",
         "outputs",
         "prepared",
+        "providers",
         "registration",
         "temporaries",
         "user_data",
@@ -138,6 +162,7 @@ class Node:
         self.delegate: Any = None
         self.user_data: Any = None
         self.prepared: Any = None
+        self.providers: Providers | None = None
         self._options = options
         self._cache: dict[Hashable, tuple[list[Array | None], Any]] | None = None
         self._persistent: dict[int, Tensor] | None = None
@@ -161,19 +186,31 @@ class Node:
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
         """
-        if not self.custom_options:
-            return {}
-        from flatbuffers import flexbuffers
+        return _flexbuffer_map(bytes(self.custom_options), "custom options", "hold")
 
-        try:
-            value = flexbuffers.Loads(bytes(self.custom_options))
-        except Exception as error:  # the reader raises whatever its arithmetic runs into
-            raise CustomOptionsError(
-                f"the {len(self.custom_options)} bytes of custom options are not a FlexBuffer ({error})."
-            ) from error
-        if not isinstance(value, dict):
-            raise CustomOptionsError(f"the custom options hold a {type(value).__name__}, not a map.")
-        return value
+    @property
+    def composite_name(self) -> str:
+        """The name of the composite that it is, such as "odml.rms_norm"; "" if it is none, or has no name."""
+        return self._composite.name or "" if self.op is BuiltinOperator.STABLEHLO_COMPOSITE else ""
+
+    @property
+    def composite_version(self) -> int:
+        """The version of the composite that it is; converters write 0."""
+        return self._composite.version
+
+    def composite_map(self) -> dict[str, Any]:
+        """The attributes of the composite that it is, a FlexBuffers map; {} when it has none.
+
+        Raises:
+            CustomOptionsError: the bytes are not a FlexBuffers map.
+        """
+        attributes = self._composite.composite_attributes
+        return _flexbuffer_map(b"" if attributes is None else attributes.tobytes(), "composite attributes", "are")
+
+    @property
+    def _composite(self) -> StableHLOCompositeOptions:
+        options = self._options
+        return options if isinstance(options, StableHLOCompositeOptions) else _NO_COMPOSITE
 
     def cached(self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value]) -> Value:
         """Make a value and keep it as long as what it is made from: constants in the layout that `invoke` wants survive a resize so.
@@ -215,9 +252,19 @@ class Node:
             kept = self._persistent[place] = tensor
         return kept
 
+    @property
+    def kept(self) -> dict[str, Any] | None:
+        """What `cached` holds, for whoever gives the node to another kernel and back."""
+        return self._cache
+
+    @kept.setter
+    def kept(self, values: dict[str, Any] | None) -> None:
+        self._cache = values
+
     def forget(self) -> None:
         """Drop everything made for running the node; it is called when the interpreter closes."""
         self.prepared = None
+        self.providers = None
         self.temporaries = []
         self.in_place = ()
         self._cache = None
@@ -247,6 +294,22 @@ class Node:
 
     def __repr__(self) -> str:
         return f"node {self.index} ({self.op_name})"
+
+
+#: What a node that is no composite has to say of it.
+_NO_COMPOSITE = StableHLOCompositeOptions()
+
+
+def _flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
+    if not data:
+        return {}
+    try:
+        value = read_flexbuffer(data)
+    except ValueError as error:
+        raise CustomOptionsError(f"the {len(data)} bytes of {what} are not a FlexBuffer ({error}).") from error
+    if not isinstance(value, dict):
+        raise CustomOptionsError(f"the {what} {verb} a {type(value).__name__}, not a map.")
+    return value
 
 
 class Context:

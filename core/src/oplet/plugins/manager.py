@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from oplet.ops.composite import Composite
 from oplet.ops.resolver import Op, op_key
 from oplet.plugins.advice import advice
 from oplet.plugins.merge import MergedResolver, Source
@@ -119,13 +120,13 @@ class PluginManager:
         """The plugins that failed so far."""
         return [info for info in self.plugins(load=False) if info.state == "broken"]
 
-    def providers(self, op: BuiltinOperator | int | str) -> list[PluginInfo]:
+    def providers(self, op: BuiltinOperator | int | str | Composite) -> list[PluginInfo]:
         """The plugins that serve an op in some version; a builtin may be given by its name."""
         key = _op(op)
         with self._lock:
             return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
 
-    def advice(self, op: BuiltinOperator | int | str) -> str:
+    def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
         """What to install, upgrade or switch on for an op that nothing serves as a model needs it; one line.
 
         Args:
@@ -175,7 +176,7 @@ def default_manager() -> PluginManager:
     return PluginManager()
 
 
-def _op(op: BuiltinOperator | int | str) -> Op:
+def _op(op: BuiltinOperator | int | str | Composite) -> Op:
     """The key of an op, where messages call built-in operators by name."""
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
 
