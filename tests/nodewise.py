@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from differential.harness import Case, LiteRT
+from tests.differential.harness import Case, LiteRT
 
 from oplet import Interpreter, Model, TensorType
 from oplet.schema import tables

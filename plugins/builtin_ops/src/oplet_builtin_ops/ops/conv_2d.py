@@ -26,7 +26,7 @@ from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
-_HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.UINT8)
+_HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.UINT8)
 
 
 def prepare(context: Context, node: Node) -> None:
