@@ -11,7 +11,7 @@ from typing import Any
 import importlib_metadata
 import pytest
 
-from oplet import Interpreter
+from oplet import Interpreter, PluginManager
 from oplet.errors import OpConflictError, PluginError
 from oplet.plugins.manager import default_manager
 from oplet.testing.distributions import fake_distribution
@@ -171,7 +171,7 @@ def test_the_interpreter_takes_names_behind_no_as_the_command_line_does(
     entry_points = site.manager()._entry_points
     monkeypatch.setattr(importlib_metadata, "entry_points", lambda group: entry_points)
     with pytest.raises(OpConflictError):
-        Interpreter(model_content=RELU, plugins=oplet.PluginManager())
+        Interpreter(model_content=RELU, plugins=PluginManager())
     interpreter = Interpreter(model_content=RELU, plugins=[name])
     assert [report.plugin for report in interpreter.explain()] == ["a"]
 
