@@ -116,11 +116,19 @@ def select(kit: Kit) -> None:
     for shape in kit.shapes():
         condition = kit.arg(shape, Kind(T.BOOL))
         kit.add([condition, kit.arg(shape), kit.arg(shape)], [kit.out(shape=shape)])
-        kit.add([kit.arg((), Kind(T.BOOL)), kit.arg(shape), kit.arg(shape)], [kit.out(shape=shape)], label=f"{kit.label} one condition")
+        kit.add(
+            [kit.arg((), Kind(T.BOOL)), kit.arg(shape), kit.arg(shape)],
+            [kit.out(shape=shape)],
+            label=f"{kit.label} one condition",
+        )
         if shape and kit.op == "SELECT_V2":
             kit.add([condition, kit.arg(shape[-1:]), kit.arg(())], [kit.out(shape=shape)], label=f"{kit.label} broadcast")
         if shape and kit.op == "SELECT":
-            kit.add([kit.arg(shape[:1], Kind(T.BOOL)), kit.arg(shape), kit.arg(shape)], [kit.out(shape=shape)], label=f"{kit.label} rows")
+            kit.add(
+                [kit.arg(shape[:1], Kind(T.BOOL)), kit.arg(shape), kit.arg(shape)],
+                [kit.out(shape=shape)],
+                label=f"{kit.label} rows",
+            )
 
 
 @recipe("ADD_N")

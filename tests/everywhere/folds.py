@@ -19,7 +19,12 @@ def reductions(kit: Kit) -> None:
         for axes in sorted({(len(shape) - 1,), (0,), tuple(range(len(shape))), ()}):
             if shape or not axes:
                 y = kit.out(shape=tuple(d for i, d in enumerate(shape) if i not in axes))
-                kit.add([kit.arg(shape, low=-1.0, high=2.0), kit.ints(np.asarray(axes, np.int32))], [y], o.ReducerOptions(keep_dims=False), f"{kit.label} over {axes}")
+                kit.add(
+                    [kit.arg(shape, low=-1.0, high=2.0), kit.ints(np.asarray(axes, np.int32))],
+                    [y],
+                    o.ReducerOptions(keep_dims=False),
+                    f"{kit.label} over {axes}",
+                )
     kit.add([kit.arg((1, 2, 3, 4)), kit.ints([1, 2])], [kit.out(shape=(1, 1, 1, 4))], o.ReducerOptions(keep_dims=True), "images")
 
 
@@ -33,7 +38,12 @@ def cumsum(kit: Kit) -> None:
 def arg(kit: Kit) -> None:
     for shape in kit.shapes(1):
         for type in (T.INT32, T.INT64) if not kit.label else (T.INT32,):
-            kit.add([kit.arg(shape), kit.ints(len(shape) - 1)], [kit.out(type, shape[:-1])], o.ArgMaxOptions(output_type=type) if kit.op == "ARG_MAX" else o.ArgMinOptions(output_type=type), f"{kit.label} {type.name}")
+            kit.add(
+                [kit.arg(shape), kit.ints(len(shape) - 1)],
+                [kit.out(type, shape[:-1])],
+                o.ArgMaxOptions(output_type=type) if kit.op == "ARG_MAX" else o.ArgMinOptions(output_type=type),
+                f"{kit.label} {type.name}",
+            )
 
 
 @recipe("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
@@ -43,7 +53,9 @@ def pools(kit: Kit) -> None:
             options = o.Pool2DOptions(padding=padding, stride_w=2, stride_h=2, filter_width=2, filter_height=2)
             kit.add([kit.arg(shape)], [kit.out(shape=(shape[0], 2, 2, shape[3]))], options, f"{list(shape)} {padding}")
         for code in (1, 3):
-            options = o.Pool2DOptions(padding=1, stride_w=2, stride_h=2, filter_width=2, filter_height=2, fused_activation_function=code)
+            options = o.Pool2DOptions(
+                padding=1, stride_w=2, stride_h=2, filter_width=2, filter_height=2, fused_activation_function=code
+            )
             kit.add([kit.arg(shape)], [kit.out(shape=(shape[0], 2, 2, shape[3]))], options, f"{list(shape)} activation {code}")
 
 
@@ -57,10 +69,27 @@ def resize(kit: Kit) -> None:
     make = o.ResizeBilinearOptions if kit.op == "RESIZE_BILINEAR" else o.ResizeNearestNeighborOptions
     for shape in ((1, 4, 4, 3), (0, 4, 4, 3), (1, 4, 4, 0)):
         for align, half in ((False, False), (True, False), (False, True)):
-            kit.add([kit.arg(shape), kit.ints([6, 7])], [kit.out(shape=(shape[0], 6, 7, shape[3]))], make(align_corners=align, half_pixel_centers=half), f"{list(shape)} {align} {half}")
+            kit.add(
+                [kit.arg(shape), kit.ints([6, 7])],
+                [kit.out(shape=(shape[0], 6, 7, shape[3]))],
+                make(align_corners=align, half_pixel_centers=half),
+                f"{list(shape)} {align} {half}",
+            )
 
 
-_FILTERS = (Kind(F32), Kind(T.FLOAT16), Kind(T.BFLOAT16), Kind(T.FLOAT64), Kind(I8, True), Kind(T.UINT8, True), Kind(T.INT4, True), Kind(T.INT16, True), Kind(T.INT2, True), Kind(I8), Kind(T.INT32))
+_FILTERS = (
+    Kind(F32),
+    Kind(T.FLOAT16),
+    Kind(T.BFLOAT16),
+    Kind(T.FLOAT64),
+    Kind(I8, True),
+    Kind(T.UINT8, True),
+    Kind(T.INT4, True),
+    Kind(T.INT16, True),
+    Kind(T.INT2, True),
+    Kind(I8),
+    Kind(T.INT32),
+)
 
 
 def _filters(kit: Kit, shape: tuple[int, ...], axis: int):
@@ -93,7 +122,9 @@ def _bias(kit: Kit, w: Arg, count: int) -> list[Arg | None]:
     return found
 
 
-def _layer(kit: Kit, shape, filters, axis: int, options, out_shape, label: str = "", before: tuple = (), back: bool = False) -> None:
+def _layer(
+    kit: Kit, shape, filters, axis: int, options, out_shape, label: str = "", before: tuple = (), back: bool = False
+) -> None:
     for kind, w, how in _filters(kit, filters, axis):
         for b in _bias(kit, w, filters[axis]):
             for out in (kit.kind, *((Kind(F32),) if kit.kind.type is T.FLOAT16 else ())):
@@ -112,7 +143,12 @@ def fully_connected(kit: Kit) -> None:
             w = kit.constant((4, 8), low=-1, high=1)
             w.zero_point = 0 if w.scale else None
             b = _bias(kit, w, 4)[-1]
-            kit.add([kit.arg(shape), w, b], [kit.out(shape=(*shape[:-1], 4))], o.FullyConnectedOptions(keep_num_dims=True), f"{list(shape)}")
+            kit.add(
+                [kit.arg(shape), w, b],
+                [kit.out(shape=(*shape[:-1], 4))],
+                o.FullyConnectedOptions(keep_num_dims=True),
+                f"{list(shape)}",
+            )
         w = kit.constant((4, 0))
         w.zero_point = 0 if w.scale else None
         kit.add([kit.arg((3, 0)), w, _bias(kit, w, 4)[-1]], [kit.out(shape=(3, 4))], o.FullyConnectedOptions(), "of nothing")
@@ -149,7 +185,9 @@ def conv_3d(kit: Kit) -> None:
     else:
         for kind in (Kind(F32), Kind(T.FLOAT16), Kind(I8, True)):
             w = kit.constant((2, 2, 2, 4, 2), kind, -1, 1)
-            kit.add([kit.ints([1, 3, 3, 3, 4]), w, kit.arg((1, 3, 3, 3, 2))], [kit.out(shape=(1, 3, 3, 3, 4))], options, f"by {kind}")
+            kit.add(
+                [kit.ints([1, 3, 3, 3, 4]), w, kit.arg((1, 3, 3, 3, 2))], [kit.out(shape=(1, 3, 3, 3, 4))], options, f"by {kind}"
+            )
 
 
 @recipe("BATCH_MATMUL")
@@ -167,8 +205,18 @@ def batch_matmul(kit: Kit) -> None:
                 w.zero_point = 0
             kit.add([kit.arg(a), w], [y], o.BatchMatMulOptions(), f"{a} {b} by {right}")
             if kit.kind == right:
-                kit.add([kit.arg(a), kit.arg((*b[:-2], b[-1], b[-2]), right)], [y], o.BatchMatMulOptions(adj_y=True), f"{a} {b} by turned {right}")
-                kit.add([kit.arg((*a[:-2], a[-1], a[-2])), kit.arg(b, right)], [y], o.BatchMatMulOptions(adj_x=True), f"turned {a} {b} by {right}")
+                kit.add(
+                    [kit.arg(a), kit.arg((*b[:-2], b[-1], b[-2]), right)],
+                    [y],
+                    o.BatchMatMulOptions(adj_y=True),
+                    f"{a} {b} by turned {right}",
+                )
+                kit.add(
+                    [kit.arg((*a[:-2], a[-1], a[-2])), kit.arg(b, right)],
+                    [y],
+                    o.BatchMatMulOptions(adj_x=True),
+                    f"turned {a} {b} by {right}",
+                )
 
 
 @recipe("STABLEHLO_DOT_GENERAL")

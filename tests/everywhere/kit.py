@@ -108,7 +108,9 @@ class Kit:
         shapes = [usual]
         if self.kind in SHAPED:
             shapes += [(2, 3, 2, 1, 2, 1, 3, 1, 2, 2)[:rank] for rank in range(low, high + 1) if rank != len(usual)]
-            shapes += [shape for shape in ((0,), (0, 3), (2, 0, 3), (2, 3, 0), (0, 2, 3, 2), (2, 0, 0, 2)) if low <= len(shape) <= high]
+            shapes += [
+                shape for shape in ((0,), (0, 3), (2, 0, 3), (2, 3, 0), (0, 2, 3, 2), (2, 0, 0, 2)) if low <= len(shape) <= high
+            ]
         for shape in shapes:
             self.label = "" if shape == usual else str(list(shape))
             yield shape
@@ -184,7 +186,12 @@ class Kit:
         for number, arg in enumerate(outputs):
             results.append(
                 graph.add_tensor(
-                    f"output_{number}", arg.kind.type, arg.shape, scale=arg.scale, zero_point=arg.zero_point, quantized_dimension=arg.axis
+                    f"output_{number}",
+                    arg.kind.type,
+                    arg.shape,
+                    scale=arg.scale,
+                    zero_point=arg.zero_point,
+                    quantized_dimension=arg.axis,
                 )
             )
         graph.add_operator(self.op, given, results, options, version=version)

@@ -41,7 +41,11 @@ def expand_dims(kit: Kit) -> None:
 def shape_of(kit: Kit) -> None:
     for shape in kit.shapes():
         rank = kit.op == "RANK"
-        kit.add([kit.arg(shape)], [kit.out(T.INT32, () if rank else (len(shape),))], None if rank else o.ShapeOptions(out_type=T.INT32))
+        kit.add(
+            [kit.arg(shape)],
+            [kit.out(T.INT32, () if rank else (len(shape),))],
+            None if rank else o.ShapeOptions(out_type=T.INT32),
+        )
 
 
 @recipe("TRANSPOSE")
@@ -61,7 +65,11 @@ def reverse(kit: Kit) -> None:
 @recipe("REVERSE_SEQUENCE")
 def reverse_sequence(kit: Kit) -> None:
     for shape in kit.shapes(2):
-        kit.add([kit.arg(shape), kit.ints([shape[1]] * shape[0])], [kit.out(shape=shape)], o.ReverseSequenceOptions(seq_dim=1, batch_dim=0))
+        kit.add(
+            [kit.arg(shape), kit.ints([shape[1]] * shape[0])],
+            [kit.out(shape=shape)],
+            o.ReverseSequenceOptions(seq_dim=1, batch_dim=0),
+        )
 
 
 @recipe("TILE")
@@ -90,10 +98,17 @@ def concatenation(kit: Kit) -> None:
         for axis in sorted({0, -1}):
             wide = list(shape)
             wide[axis] *= 2
-            kit.add([kit.arg(shape), kit.arg(shape)], [kit.out(shape=wide)], o.ConcatenationOptions(axis=axis), f"{kit.label} {axis}")
+            kit.add(
+                [kit.arg(shape), kit.arg(shape)], [kit.out(shape=wide)], o.ConcatenationOptions(axis=axis), f"{kit.label} {axis}"
+            )
     x = kit.arg((2, 3))
     kit.add([x, kit.arg((0, 3))], [kit.out(shape=(2, 3))], o.ConcatenationOptions(axis=0), "with nothing")
-    kit.add([x, kit.arg((2, 3)), kit.arg((2, 1)), kit.arg((2, 3)), kit.arg((2, 2))], [kit.out(shape=(2, 12))], o.ConcatenationOptions(axis=1), "five")
+    kit.add(
+        [x, kit.arg((2, 3)), kit.arg((2, 1)), kit.arg((2, 3)), kit.arg((2, 2))],
+        [kit.out(shape=(2, 12))],
+        o.ConcatenationOptions(axis=1),
+        "five",
+    )
 
 
 @recipe("PACK")
@@ -116,7 +131,12 @@ def split(kit: Kit) -> None:
         kit.add([kit.ints(0), kit.arg(shape)], [kit.out(shape=half), kit.out(shape=half)], o.SplitOptions(num_splits=2))
     for count in (3, 4):
         wide = (2, 12)
-        kit.add([kit.ints(1), kit.arg(wide)], [kit.out(shape=(2, 12 // count)) for _ in range(count)], o.SplitOptions(num_splits=count), f"in {count}")
+        kit.add(
+            [kit.ints(1), kit.arg(wide)],
+            [kit.out(shape=(2, 12 // count)) for _ in range(count)],
+            o.SplitOptions(num_splits=count),
+            f"in {count}",
+        )
 
 
 @recipe("SPLIT_V")
@@ -135,14 +155,20 @@ def slice_(kit: Kit) -> None:
         size = (-1, *shape[1:])
         begin = [min(1, d) for d in shape[:1]] + [0] * (len(shape) - 1)
         kit.add([kit.arg(shape), kit.ints(begin), kit.ints(size)], [kit.out(shape=(max(shape[0] - 1, 0), *shape[1:]))])
-        kit.add([kit.arg(shape), kit.ints(begin, T.INT64), kit.ints(size, T.INT64)], [kit.out(shape=(max(shape[0] - 1, 0), *shape[1:]))], label=f"{kit.label} by int64")
+        kit.add(
+            [kit.arg(shape), kit.ints(begin, T.INT64), kit.ints(size, T.INT64)],
+            [kit.out(shape=(max(shape[0] - 1, 0), *shape[1:]))],
+            label=f"{kit.label} by int64",
+        )
 
 
 @recipe("STRIDED_SLICE")
 def strided_slice(kit: Kit) -> None:
     for shape in kit.shapes(1):
         zeros, ones = [0] * len(shape), [1] * len(shape)
-        kit.add([kit.arg(shape), kit.ints(zeros), kit.ints(shape), kit.ints(ones)], [kit.out(shape=shape)], o.StridedSliceOptions())
+        kit.add(
+            [kit.arg(shape), kit.ints(zeros), kit.ints(shape), kit.ints(ones)], [kit.out(shape=shape)], o.StridedSliceOptions()
+        )
         kit.add(
             [kit.arg(shape), kit.ints(zeros), kit.ints(shape), kit.ints([-1, *ones[1:]])], [kit.out(shape=shape)],
             o.StridedSliceOptions(begin_mask=1, end_mask=1), f"{kit.label} backwards",
@@ -181,8 +207,18 @@ def gather(kit: Kit) -> None:
     for shape in kit.shapes(1):
         if shape[0]:
             for type in (T.INT16, T.INT32, T.INT64) if not kit.label else (T.INT32,):
-                kit.add([kit.arg(shape), kit.ints([0, shape[0] - 1, 0], type)], [kit.out(shape=(3, *shape[1:]))], o.GatherOptions(axis=0), f"{kit.label} by {type.name}")
-            kit.add([kit.arg(shape), kit.ints(np.zeros((0,)))], [kit.out(shape=(0, *shape[1:]))], o.GatherOptions(axis=0), f"{kit.label} of nothing")
+                kit.add(
+                    [kit.arg(shape), kit.ints([0, shape[0] - 1, 0], type)],
+                    [kit.out(shape=(3, *shape[1:]))],
+                    o.GatherOptions(axis=0),
+                    f"{kit.label} by {type.name}",
+                )
+            kit.add(
+                [kit.arg(shape), kit.ints(np.zeros((0,)))],
+                [kit.out(shape=(0, *shape[1:]))],
+                o.GatherOptions(axis=0),
+                f"{kit.label} of nothing",
+            )
 
 
 @recipe("GATHER_ND")
@@ -190,7 +226,11 @@ def gather_nd(kit: Kit) -> None:
     for shape in kit.shapes(1):
         for type in (T.INT16, T.INT32, T.INT64) if not kit.label else (T.INT32,):
             if shape[0]:
-                kit.add([kit.arg(shape), kit.ints([[0], [shape[0] - 1]], type)], [kit.out(shape=(2, *shape[1:]))], label=f"{kit.label} by {type.name}")
+                kit.add(
+                    [kit.arg(shape), kit.ints([[0], [shape[0] - 1]], type)],
+                    [kit.out(shape=(2, *shape[1:]))],
+                    label=f"{kit.label} by {type.name}",
+                )
         kit.add([kit.arg(shape), kit.ints(np.zeros((0, 1)))], [kit.out(shape=(0, *shape[1:]))], label=f"{kit.label} of nothing")
 
 
@@ -198,8 +238,15 @@ def gather_nd(kit: Kit) -> None:
 def scatter_nd(kit: Kit) -> None:
     for shape in kit.shapes(1):
         if shape[0]:
-            kit.add([kit.ints([[0], [shape[0]]]), kit.arg((2, *shape[1:])), kit.ints([shape[0] + 2, *shape[1:]])], [kit.out(shape=(shape[0] + 2, *shape[1:]))])
-        kit.add([kit.ints(np.zeros((0, 1))), kit.arg((0, *shape[1:])), kit.ints(shape)], [kit.out(shape=shape)], label=f"{kit.label} nothing")
+            kit.add(
+                [kit.ints([[0], [shape[0]]]), kit.arg((2, *shape[1:])), kit.ints([shape[0] + 2, *shape[1:]])],
+                [kit.out(shape=(shape[0] + 2, *shape[1:]))],
+            )
+        kit.add(
+            [kit.ints(np.zeros((0, 1))), kit.arg((0, *shape[1:])), kit.ints(shape)],
+            [kit.out(shape=shape)],
+            label=f"{kit.label} nothing",
+        )
 
 
 @recipe("EMBEDDING_LOOKUP")
@@ -209,7 +256,11 @@ def embedding_lookup(kit: Kit) -> None:
             y = kit.out(shape=(2, *shape[1:]))
             kit.add([kit.ints([0, shape[0] - 1]), kit.constant(shape)], [y])
             if kit.kind.quantized:
-                kit.add([kit.ints([0, shape[0] - 1]), kit.constant(shape)], [kit.out(F32, (2, *shape[1:]))], label=f"{kit.label} to floats")
+                kit.add(
+                    [kit.ints([0, shape[0] - 1]), kit.constant(shape)],
+                    [kit.out(F32, (2, *shape[1:]))],
+                    label=f"{kit.label} to floats",
+                )
 
 
 @recipe("ONE_HOT")
@@ -217,21 +268,37 @@ def one_hot(kit: Kit) -> None:
     for shape in kit.shapes(0, usual=(3,)):
         for type in (T.INT32, T.INT64) if not kit.label else (T.INT32,):
             indices = kit.arg(shape, Kind(type), low=-1, high=5)
-            kit.add([indices, kit.ints(4), kit.constant(()), kit.constant(())], [kit.out(shape=(*shape, 4))], o.OneHotOptions(axis=-1), f"{kit.label} by {type.name}")
+            kit.add(
+                [indices, kit.ints(4), kit.constant(()), kit.constant(())],
+                [kit.out(shape=(*shape, 4))],
+                o.OneHotOptions(axis=-1),
+                f"{kit.label} by {type.name}",
+            )
 
 
 @recipe("TOPK_V2")
 def topk(kit: Kit) -> None:
     for shape in kit.shapes(1):
         for type in (T.INT16, T.INT32) if not kit.label else (T.INT32,):
-            kit.add([kit.arg(shape), kit.ints(min(2, shape[-1]), type)], [kit.out(shape=(*shape[:-1], 2)), kit.out(T.INT32, (*shape[:-1], 2))], label=f"{kit.label} by {type.name}")
+            kit.add(
+                [kit.arg(shape), kit.ints(min(2, shape[-1]), type)],
+                [kit.out(shape=(*shape[:-1], 2)), kit.out(T.INT32, (*shape[:-1], 2))],
+                label=f"{kit.label} by {type.name}",
+            )
 
 
 @recipe("UNIQUE")
 def unique(kit: Kit) -> None:
     for shape in kit.shapes(1, usual=(6,)):
         for type in (T.INT32, T.INT64):
-            kit.add([kit.arg(shape), ], [kit.out(shape=shape), kit.out(type, shape)], o.UniqueOptions(idx_out_type=type), f"{kit.label} {type.name}")
+            kit.add(
+                [
+                    kit.arg(shape),
+                ],
+                [kit.out(shape=shape), kit.out(type, shape)],
+                o.UniqueOptions(idx_out_type=type),
+                f"{kit.label} {type.name}",
+            )
 
 
 @recipe("WHERE")
@@ -244,10 +311,12 @@ def where(kit: Kit) -> None:
 def range_(kit: Kit) -> None:
     low = kit.values((), kit.kind) * 0
     for start, limit, step in ((0, 5, 1), (0, 0, 1)):
+
         def one(value):
             arg = kit.constant(())
             arg.data = (low + value).astype(low.dtype) if hasattr(low, "dtype") and low.dtype != object else low
             return arg
+
         try:
             kit.add([one(start), one(limit), one(step)], [kit.out(shape=(max(limit, 1),))], label=f"{limit}")
         except (TypeError, ValueError):
@@ -272,7 +341,11 @@ def dynamic_update_slice(kit: Kit) -> None:
         part = (min(1, shape[0]), *shape[1:]) if shape else ()
         if kit.op == "DYNAMIC_UPDATE_SLICE":
             for type in (T.INT32, T.INT64):
-                kit.add([kit.arg(shape), kit.arg(part), kit.ints([0] * len(shape), type)], [kit.out(shape=shape)], label=f"{kit.label} by {type.name}")
+                kit.add(
+                    [kit.arg(shape), kit.arg(part), kit.ints([0] * len(shape), type)],
+                    [kit.out(shape=shape)],
+                    label=f"{kit.label} by {type.name}",
+                )
         else:
             kit.add([kit.arg(shape), kit.arg(part), *(kit.ints(0) for _ in shape)], [kit.out(shape=shape)])
 
@@ -288,14 +361,24 @@ def blocks(kit: Kit) -> None:
 def batches(kit: Kit) -> None:
     for shape in ((4, 2, 2, 3), (4, 2, 3), (4, 0, 2, 3), (4, 2, 2, 0), (4, 2, 2, 2, 3)):
         spatial = len(shape) - 2
-        kit.add([kit.arg(shape), kit.ints([2] + [1] * (spatial - 1)), kit.ints([[0, 0]] * spatial)], [kit.out(shape=shape)], label=str(list(shape)))
+        kit.add(
+            [kit.arg(shape), kit.ints([2] + [1] * (spatial - 1)), kit.ints([[0, 0]] * spatial)],
+            [kit.out(shape=shape)],
+            label=str(list(shape)),
+        )
 
 
 @recipe("SPARSE_TO_DENSE")
 def sparse_to_dense(kit: Kit) -> None:
     for type in (T.INT32, T.INT64):
-        kit.add([kit.ints([[0, 1], [1, 2]], type), kit.ints([2, 3], type), kit.arg((2,)), kit.constant(())], [kit.out(shape=(2, 3))], label=f"by {type.name}")
-    kit.add([kit.ints(np.zeros((0, 2))), kit.ints([2, 3]), kit.arg((0,)), kit.constant(())], [kit.out(shape=(2, 3))], label="nothing")
+        kit.add(
+            [kit.ints([[0, 1], [1, 2]], type), kit.ints([2, 3], type), kit.arg((2,)), kit.constant(())],
+            [kit.out(shape=(2, 3))],
+            label=f"by {type.name}",
+        )
+    kit.add(
+        [kit.ints(np.zeros((0, 2))), kit.ints([2, 3]), kit.arg((0,)), kit.constant(())], [kit.out(shape=(2, 3))], label="nothing"
+    )
 
 
 @recipe("SEGMENT_SUM")
@@ -323,16 +406,32 @@ def stablehlo_gather(kit: Kit) -> None:
             slice_sizes=[1, *shape[1:]],
         )  # fmt: skip
         for type in (T.INT32, T.INT64):
-            kit.add([kit.arg(shape), kit.ints([[0], [shape[0] - 1]], type)], [kit.out(shape=(2, *shape[1:]))], options, f"{kit.label} by {type.name}")
+            kit.add(
+                [kit.arg(shape), kit.ints([[0], [shape[0] - 1]], type)],
+                [kit.out(shape=(2, *shape[1:]))],
+                options,
+                f"{kit.label} by {type.name}",
+            )
 
 
-@recipe("STABLEHLO_SLICE", "STABLEHLO_DYNAMIC_SLICE", "STABLEHLO_TRANSPOSE", "STABLEHLO_RESHAPE", "STABLEHLO_BROADCAST_IN_DIM", "STABLEHLO_CONCATENATE")
+@recipe(
+    "STABLEHLO_SLICE",
+    "STABLEHLO_DYNAMIC_SLICE",
+    "STABLEHLO_TRANSPOSE",
+    "STABLEHLO_RESHAPE",
+    "STABLEHLO_BROADCAST_IN_DIM",
+    "STABLEHLO_CONCATENATE",
+)
 def stablehlo_shapes(kit: Kit) -> None:
     for shape in kit.shapes(1):
         rank = len(shape)
         x = kit.arg(shape)
         if kit.op == "STABLEHLO_SLICE":
-            kit.add([x], [kit.out(shape=shape)], s.StablehloSliceOptions(start_indices=[0] * rank, limit_indices=shape, strides=[1] * rank))
+            kit.add(
+                [x],
+                [kit.out(shape=shape)],
+                s.StablehloSliceOptions(start_indices=[0] * rank, limit_indices=shape, strides=[1] * rank),
+            )
         elif kit.op == "STABLEHLO_DYNAMIC_SLICE":
             kit.add([x, *(kit.ints(0) for _ in shape)], [kit.out(shape=shape)], s.StablehloDynamicSliceOptions(slice_sizes=shape))
         elif kit.op == "STABLEHLO_TRANSPOSE":
@@ -342,7 +441,9 @@ def stablehlo_shapes(kit: Kit) -> None:
         elif kit.op == "STABLEHLO_CONCATENATE":
             kit.add([x, kit.arg(shape)], [kit.out(shape=(2 * shape[0], *shape[1:]))], s.StablehloConcatenateOptions(dimension=0))
         else:
-            kit.add([x], [kit.out(shape=(2, *shape))], s.StablehloBroadcastInDimOptions(broadcast_dimensions=list(range(1, rank + 1))))
+            kit.add(
+                [x], [kit.out(shape=(2, *shape))], s.StablehloBroadcastInDimOptions(broadcast_dimensions=list(range(1, rank + 1)))
+            )
 
 
 @recipe("STABLEHLO_IOTA")

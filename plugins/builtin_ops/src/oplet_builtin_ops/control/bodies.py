@@ -21,15 +21,7 @@ LANES = 4096
 
 #: Operators whose outputs depend, value by value, on the values at the same place of their inputs.
 _BY_VALUE = frozenset(
-    """
-    ABS ADD ADD_N ATAN2 BITWISE_XOR CAST CEIL COS DEQUANTIZE DIV ELU EQUAL EXP FLOOR FLOOR_DIV FLOOR_MOD GELU GREATER GREATER_EQUAL
-    HARD_SWISH LEAKY_RELU LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR LOGISTIC MAXIMUM MINIMUM MUL NEG NOT_EQUAL POW
-    QUANTIZE RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 RIGHT_SHIFT ROUND RSQRT SELECT SELECT_V2 SIGN SIN SQRT SQUARE SQUARED_DIFFERENCE
-    SUB TANH ZEROS_LIKE STABLEHLO_ABS STABLEHLO_ADD STABLEHLO_AND STABLEHLO_CBRT STABLEHLO_CLAMP STABLEHLO_COMPARE STABLEHLO_CONVERT
-    STABLEHLO_COSINE STABLEHLO_DIVIDE STABLEHLO_EXPONENTIAL STABLEHLO_FLOOR STABLEHLO_LOG STABLEHLO_LOGISTIC STABLEHLO_MAXIMUM
-    STABLEHLO_MINIMUM STABLEHLO_MULTIPLY STABLEHLO_NEGATE STABLEHLO_OR STABLEHLO_POWER STABLEHLO_REMAINDER STABLEHLO_RSQRT
-    STABLEHLO_SELECT STABLEHLO_SHIFT_LEFT STABLEHLO_SUBTRACT STABLEHLO_TANH
-    """.split()
+    ["ABS", "ADD", "ADD_N", "ATAN2", "BITWISE_XOR", "CAST", "CEIL", "COS", "DEQUANTIZE", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU", "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "POW", "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "ROUND", "RSQRT", "SELECT", "SELECT_V2", "SIGN", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH", "ZEROS_LIKE", "STABLEHLO_ABS", "STABLEHLO_ADD", "STABLEHLO_AND", "STABLEHLO_CBRT", "STABLEHLO_CLAMP", "STABLEHLO_COMPARE", "STABLEHLO_CONVERT", "STABLEHLO_COSINE", "STABLEHLO_DIVIDE", "STABLEHLO_EXPONENTIAL", "STABLEHLO_FLOOR", "STABLEHLO_LOG", "STABLEHLO_LOGISTIC", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM", "STABLEHLO_MULTIPLY", "STABLEHLO_NEGATE", "STABLEHLO_OR", "STABLEHLO_POWER", "STABLEHLO_REMAINDER", "STABLEHLO_RSQRT", "STABLEHLO_SELECT", "STABLEHLO_SHIFT_LEFT", "STABLEHLO_SUBTRACT", "STABLEHLO_TANH"]
 )  # fmt: skip
 
 
@@ -48,14 +40,18 @@ def prepare_body(context: Context, index: int, operands: Sequence[Tensor], resul
     """
     callee = context.callee(index)
     for what, tensors, wanted in (("takes", callee.inputs, operands), ("gives", callee.outputs, results)):
-        ensure(len(tensors) == len(wanted), f"its body, {callee}, {what} {len(tensors)} values and must take or give {len(wanted)}.")
+        ensure(
+            len(tensors) == len(wanted), f"its body, {callee}, {what} {len(tensors)} values and must take or give {len(wanted)}."
+        )
         for position, (tensor, other) in enumerate(zip(tensors, wanted)):
             ensure(
                 tensor.type is other.type,
                 f"its body, {callee}, {what} {tensor.type.name} as value {position} and must take or give {other.type.name}.",
             )
     impure = next((node for node in callee.nodes if node.registration is None or not node.registration.pure), None)
-    ensure(impure is None, lambda: f"its body, {callee}, holds {impure and impure.op_name}, which does more than compute a value.")
+    ensure(
+        impure is None, lambda: f"its body, {callee}, holds {impure and impure.op_name}, which does more than compute a value."
+    )
     return Body(callee, max(1, min(lanes, LANES)))
 
 

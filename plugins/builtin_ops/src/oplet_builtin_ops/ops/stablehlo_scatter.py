@@ -7,6 +7,7 @@ Numerics: tflite/kernels/stablehlo_scatter.cc
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -118,7 +119,7 @@ def _combine(body: Body, flats: list[Array], places: Array, updates: list[Array]
     turn = np.arange(len(ordered)) - np.repeat(starts, lengths)
     by_turn = np.argsort(turn, kind="stable")
     edges = np.searchsorted(turn[by_turn], np.arange(int(lengths.max()) + 1))
-    for first, last in zip(edges, edges[1:]):
+    for first, last in pairwise(edges.tolist()):
         these = by_place[by_turn[first:last]]
         where = places[these]
         found = body(*(flat[where] for flat in flats), *(update[these] for update in updates))

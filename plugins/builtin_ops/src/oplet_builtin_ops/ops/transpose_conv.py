@@ -14,6 +14,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.options import TransposeConvOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, run_calls
@@ -208,11 +209,16 @@ def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scat
     return scatter.calls(source.data, 0, matrix, *places, lambda _, block: plain.calls(block))
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=_SOURCES,
-    differences="with VALID padding an output smaller than what the input covers is cut off, as JAX means it; XNNPACK gives another "
-    "shape than the one asked for, and the other kernels refuse it",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=_SOURCES,
+        differences="with VALID padding an output smaller than what the input covers is cut off, as JAX means it; XNNPACK gives another "
+        "shape than the one asked for, and the other kernels refuse it",
+    ),
+    1,
+    2,
+    mixed=True,
 )
