@@ -253,12 +253,12 @@ class Node:
         return kept
 
     @property
-    def kept(self) -> dict[str, Any] | None:
+    def kept(self) -> dict[Hashable, tuple[list[Array | None], Any]] | None:
         """What `cached` holds, for whoever gives the node to another kernel and back."""
         return self._cache
 
     @kept.setter
-    def kept(self, values: dict[str, Any] | None) -> None:
+    def kept(self, values: dict[Hashable, tuple[list[Array | None], Any]] | None) -> None:
         self._cache = values
 
     def forget(self) -> None:
