@@ -9,7 +9,7 @@ import numpy as np
 from oplet.schema import tables
 from oplet.schema.table import Table
 
-__all__ = ["entry_subgraphs", "named_subgraphs", "reached", "subgraph_fields"]
+__all__ = ["entry_subgraphs", "named_subgraphs", "reached", "read_outside", "subgraph_fields"]
 
 _NAMES = ("subgraph", "called_computations")
 _FIELDS: dict[type[Table], tuple[str, ...]] = {}
@@ -18,6 +18,19 @@ _FIELDS: dict[type[Table], tuple[str, ...]] = {}
 def entry_subgraphs(root: tables.Model) -> list[int]:
     """The subgraphs that a caller can run: the first one and those of signatures."""
     return sorted({0, *(signature.subgraph_index for signature in root.signature_defs or [])})
+
+
+def read_outside(root: tables.Model, subgraph_index: int) -> list[int]:
+    """The tensors of a subgraph that a caller reads: its outputs, and what signatures give besides them.
+
+    Quantizers put nodes behind an output and leave the signature at the tensor where it was.
+    """
+    subgraph = (root.subgraphs or [])[subgraph_index]
+    found: list[int] = [] if subgraph.outputs is None else subgraph.outputs.tolist()
+    for signature in root.signature_defs or []:
+        if signature.subgraph_index == subgraph_index:
+            found.extend(entry.tensor_index for entry in signature.outputs or [])
+    return [index for index in dict.fromkeys(found) if 0 <= index < len(subgraph.tensors or [])]
 
 
 def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:

@@ -241,7 +241,7 @@ class Interpreter(Descriptions):
         with Arithmetic():
             subgraph.invoke()
             if subgraph.delegation is not None and not self.allow_buffer_handle_output:
-                for index in subgraph.outputs:
+                for index in subgraph.read:
                     ensure_readable(subgraph, subgraph.tensors[index])
 
     def cancel(self) -> None:
@@ -253,6 +253,7 @@ class Interpreter(Descriptions):
 
     def reset_all_variables(self) -> None:
         """Set all variable tensors to zero."""
+        self._session.ensure_free()
         for subgraph in self._subgraphs:
             subgraph.reset_variables()
 
@@ -268,7 +269,13 @@ class Interpreter(Descriptions):
             subgraph.release()
 
     def close(self) -> None:
-        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected."""
+        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected.
+
+        Raises:
+            StateError: another thread is using the interpreter (a RuntimeError).
+        """
+        if self._subgraphs:
+            self._session.ensure_free()
         self._closed = True
         try:
             while self._async_subgraphs:
@@ -304,6 +311,7 @@ class Interpreter(Descriptions):
         self._set(tensor_index, value, 0)
 
     def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
+        self._session.ensure_free()
         tensor = self._tensor(tensor_index, subgraph_index)
         array = as_tensor_value(tensor, value)
         if not tensor.has_data:
@@ -320,6 +328,7 @@ class Interpreter(Descriptions):
             TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
                 another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
         """
+        self._session.ensure_free()
         tensor = self._readable(tensor_index, subgraph_index)
         if not self._subgraphs[subgraph_index].still_holds(tensor):
             raise TensorError(
@@ -420,6 +429,7 @@ class Interpreter(Descriptions):
             raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
 
     def _ensure_idle(self) -> None:
+        self._session.ensure_free()
         for subgraph in self._async_subgraphs.values():
             subgraph.ensure_idle()
 
