@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale
+from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale, quotient
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.weights import row_sums, weight_data
@@ -42,7 +42,7 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     """The scales of the weights as float32, one for all channels or one for each.
 
     Raises:
-        EnsureError: there are none, their number is wrong, or one is zero, negative, infinite or not a number.
+        EnsureError: there are none, their number is wrong, or one is negative, infinite or not a number.
     """
     quantization = weights.quantization
     ensure(quantization is not None and len(quantization.scales) > 0, lambda: f"{weights} needs scales and has none.")
@@ -54,9 +54,9 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     if len(scales) > 1:
         given = quantization.quantized_dimension  # type: ignore[union-attr]
         ensure(given == axis, lambda: f"the scales of {weights} run along dimension {given} and must run along {axis}.")
-    if not (scales.min() > 0 and scales.max() < np.inf):  # a NaN is neither
-        bad = ~(np.isfinite(scales) & (scales > 0))
-        ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and above zero.")
+    if not (scales.min() >= 0 and scales.max() < np.inf):  # a NaN is neither
+        bad = ~(np.isfinite(scales) & (scales >= 0))
+        ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and not negative.")
     return np.asarray(scales, np.float32)
 
 
@@ -70,8 +70,10 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     if len(scales) > 1:
         ensure_type(source, TensorType.INT8, TensorType.INT16)
     kind = np.float32 if narrow else np.float64
-    products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
-    factors: Array = products / ensure_scale(output)
+    with np.errstate(all="ignore"):
+        products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
+    with np.errstate(all="ignore"):  # where scales are 0, what is no number counts as 0
+        factors: Array = products / ensure_scale(output)
     return factors if len(factors) == channels else factors.repeat(channels)
 
 
@@ -81,7 +83,7 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
         return
     product = source.scale * weights.scale
     ensure(
-        abs(product - bias.scale) / output.scale <= 0.02,
+        quotient(abs(product - bias.scale), output.scale) <= 0.02,
         f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
     )
 

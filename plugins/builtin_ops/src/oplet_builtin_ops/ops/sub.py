@@ -9,5 +9,5 @@ from oplet.schema.options import SubOptions
 from oplet_builtin_ops.elementwise.additive import additive_registration
 
 REGISTRATION = additive_registration(
-    np.subtract, SubOptions, plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64), plain_int16=False
+    np.subtract, SubOptions, plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64), plain_int16=False, fine_output=True
 )
