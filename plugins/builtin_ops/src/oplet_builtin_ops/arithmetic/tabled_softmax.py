@@ -53,7 +53,8 @@ class _Tabled:
 
 def _exponentials(scale: np.float32, beta: float) -> NDArray[np.float32]:
     steps = -scale * np.float32(beta) * np.arange(256, dtype=np.float32)
-    return np.exp(steps.astype(np.float64)).astype(np.float32)
+    powers: NDArray[np.float32] = np.exp(steps.astype(np.float64)).astype(np.float32)
+    return powers
 
 
 class TabledSoftmax(_Tabled):

@@ -138,7 +138,8 @@ def _general(
     a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int, fine_output: bool
 ) -> _General:  # fmt: skip
     for tensor in (a, b):
-        ensure(tensor.scale > 0, lambda tensor=tensor: f"{tensor} has scale 0; the inputs of this op have scales above 0.")
+        if not tensor.scale > 0:
+            ensure(False, f"{tensor} has scale 0; the inputs of this op have scales above 0.")
     with np.errstate(over="ignore"):
         # LiteRT computes both in single precision.
         twice_larger = float(np.float32(2) * np.float32(max(a.scale, b.scale)))

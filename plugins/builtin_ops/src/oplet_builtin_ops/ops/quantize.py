@@ -90,8 +90,8 @@ def bind(context: Context, node: Node) -> Thunk:
     temporaries = [temporary.data for temporary in node.temporaries]
     if source.type == TensorType.FLOAT32:
         scales, zero_points = node.prepared
-        run = _bind_reals(source.data, output.data, scales, zero_points, _bounds(output, zero_points), *temporaries)
-        return _with_lost(run, node, scales, zero_points) if loses(output.type, scales) else run
+        clamped = _bind_reals(source.data, output.data, scales, zero_points, _bounds(output, zero_points), *temporaries)
+        return _with_lost(clamped, node, scales, zero_points) if loses(output.type, scales) else clamped
     if source.type != TensorType.INT32:
         return lookup(node.prepared, source.data, output.data)
     shifted, wide, scratch = (array.reshape(-1) for array in temporaries)

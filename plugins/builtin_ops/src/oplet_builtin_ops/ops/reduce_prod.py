@@ -77,8 +77,8 @@ def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np
     """The products of the columns, rescaled after each factor but the first."""
     product: NDArray[np.int64] = factors[0].copy()
     narrow = np.empty(product.shape, np.int32)
-    factor_16, amount = single_rounding(multiplier, shift)
-    scale, (half, amount) = np.array(factor_16, np.int64), wide_shift(amount)
+    narrow_multiplier, right = single_rounding(multiplier, shift)
+    scale, (half, amount) = np.array(narrow_multiplier, np.int64), wide_shift(right)
     for number, factor in enumerate(factors[1:]):
         np.multiply(product, factor, product)
         np.multiply(product, scale, product)

@@ -23,7 +23,8 @@ def prepare(context: Context, node: Node) -> None:
     if a.type == TensorType.INT8:
         ensure_quantized(a, b, output)
         for tensor in (a, b):
-            ensure(tensor.scale > 0, lambda tensor=tensor: f"{tensor} has scale 0; the inputs of this op have scales above 0.")
+            if not tensor.scale > 0:
+                ensure(False, f"{tensor} has scale 0; the inputs of this op have scales above 0.")
         first, second, ratio = _ratios(a, b, output)
         ensure(
             0 < ratio < 1 and 0 < first < 1 and 0 < second < 1,
