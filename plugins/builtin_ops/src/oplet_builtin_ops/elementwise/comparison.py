@@ -67,7 +67,8 @@ def comparison_registration(
         if node.prepared:
             ensure_quantized(a, b)
             for tensor in (a, b):
-                ensure(tensor.scale < 2.0**31, f"{tensor} has scale {tensor.scale:g}, too large to compare by.")
+                if not tensor.scale > 0:
+                    ensure(False, f"{tensor} has scale 0, by which nothing can be compared.")
             node.prepared = not node.cached(("order", a.type), (), lambda: _keeps_order(a, b))
         if node.prepared and a.type == TensorType.INT16:
             context.add_temporary(node, a.shape, TensorType.INT32)

@@ -136,7 +136,9 @@ def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     if output.type == _INT32:
         return run_calls([*program, (partial(np.copyto, casting="unsafe"), (output.data, sums.data))])
     columns = product.columns
-    scales = left.scale * _column_scales(right, columns).astype(np.float64) / output.scale
+    with np.errstate(all="ignore"):  # where scales are 0, what is no number counts as 0
+        # The product in single precision, as LiteRT has it.
+        scales = (np.float32(left.scale) * _column_scales(right, columns)).astype(np.float64) / output.scale
     requantizer = Requantizer(
         np.broadcast_to(scales, (columns,)),
         np.zeros(columns, np.int64),

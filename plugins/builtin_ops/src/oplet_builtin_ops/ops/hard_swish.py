@@ -58,13 +58,18 @@ def _factor16(scale: np.float32, target: np.float32) -> tuple[int, int]:
 
 def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
     """relu6(x + 3) / 6 as a fraction of 2**15, by saturating x / 3 to [-1, 1]."""
-    value = _saturate16(fine << min(exponent - 1, 31)) if exponent > 0 else fine
+    value = _saturate16(fine * _left_factor(exponent - 1)) if exponent > 0 else fine
     value = _high_product(value, factor)
     if exponent > 0:
         value = _saturate16(value << 1)
     elif exponent < 0:
         value = _shift_right(value, -exponent)
     return (value + (1 << 15)) >> 1
+
+
+def _left_factor(amount: int) -> int:
+    """What a shift to the left multiplies with: x86 takes its amount modulo 32, and 2**31 is negative."""
+    return int(np.int32(1) << np.int32(amount & 31))
 
 
 def _high_product(a: Int64s, factor: int) -> Int64s:

@@ -11,6 +11,10 @@ from oplet_builtin_ops.elementwise.additive import additive_registration
 
 REGISTRATION = takes_halves(
     additive_registration(
-        np.subtract, SubOptions, plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64), plain_int16=False
+        np.subtract,
+        SubOptions,
+        plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64),
+        plain_int16=False,
+        fine_output=True,
     )
 )

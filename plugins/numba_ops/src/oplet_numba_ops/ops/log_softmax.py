@@ -21,9 +21,9 @@ def plan(context: Context, node: Node) -> Bind | None:
     columns = source.shape[-1]
     if source.type == TensorType.FLOAT32:
         return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
-    if columns > LONGEST_ROW:
+    tables = node.prepared
+    if columns > LONGEST_ROW or not isinstance(tables, Quantized):
         return None
-    tables: Quantized = node.prepared
     constants = (
         columns,
         tables.distances.astype(np.int64),
