@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shaping.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, read_ints
+
+
+def _ensure_a_value_per_axis(source: Tensor, parameter: Tensor) -> None:
+    if parameter.shape != (source.ndim,):
+        ensure(False, f"{parameter} must have one value for each of the {source.ndim} axes of {source}.")
 
 
 def _box(node: Node) -> tuple[slice, ...]:
     source = node.inputs[0]
+    for parameter in node.inputs[1:]:
+        _ensure_a_value_per_axis(source, parameter)
     begins, sizes = read_ints(node.inputs[1]), read_ints(node.inputs[2])
     box = []
     for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
@@ -48,8 +55,8 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, output)
     for tensor in (begin, size):
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
-        if tensor.shape != (source.ndim,):
-            ensure(False, f"{tensor} must have one value for each of the {source.ndim} axes of {source}.")
+        if tensor.is_constant:  # else its shape may be a placeholder until it is resized
+            _ensure_a_value_per_axis(source, tensor)
     node.prepared = _shape(node)
     if node.prepared is None:
         context.set_dynamic(output)

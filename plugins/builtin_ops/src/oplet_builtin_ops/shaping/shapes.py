@@ -27,6 +27,7 @@ __all__ = [
     "offer_in_place",
     "read_int",
     "read_ints",
+    "refusing",
     "resolve_axes",
     "resolve_axis",
     "take_type",
@@ -131,7 +132,11 @@ def read_int(tensor: Tensor) -> int:
 
 
 def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], shapes: Shapes) -> None:
-    """Size the outputs in `prepare`: now if all `sources`, which `shapes` reads, are constant, else when invoked."""
+    """Size the outputs in `prepare`: now if all `sources`, which `shapes` reads, are constant, else when invoked.
+
+    Before that, a source's shape may be the placeholder of one that the application has still to set: what it must be is for
+    `shapes` to check, not for the kernel's `prepare`.
+    """
     node.prepared = all(source.is_constant for source in sources)
     if node.prepared:
         _resize(context, node, shapes)
@@ -148,6 +153,15 @@ def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[N
     def run() -> None:
         _resize(context, node, shapes)
         bind(node)()
+
+    return run
+
+
+def refusing(message: str) -> Thunk:
+    """The thunk of a node that cannot run with the shapes of now, which may be those of inputs that are still to be resized."""
+
+    def run() -> None:
+        ensure(False, message)
 
     return run
 
