@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import ReverseSequenceOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, refusing
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, has_placeholder, refusing
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
@@ -21,7 +21,7 @@ def prepare(context: Context, node: Node) -> None:
     for name, axis in (("seq_dim", options.seq_dim), ("batch_dim", options.batch_dim)):
         ensure(0 <= axis < source.ndim, f"{name} is {axis}, which a tensor of rank {source.ndim} does not have.")
     ensure(options.seq_dim != options.batch_dim, f"seq_dim and batch_dim are both {options.seq_dim} and must differ.")
-    if lengths.is_constant:
+    if lengths.is_constant and not has_placeholder(node):
         ensure(not (wrong := _misfit(node)), wrong)
     context.resize_tensor(node.outputs[0], source.shape)
 

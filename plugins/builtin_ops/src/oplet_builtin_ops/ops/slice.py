@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, read_ints
+from oplet.errors import PrepareError
+from oplet_builtin_ops.shaping.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, has_placeholder, read_ints
 
 
 def _ensure_a_value_per_axis(source: Tensor, parameter: Tensor) -> None:
@@ -57,7 +58,12 @@ def prepare(context: Context, node: Node) -> None:
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
         if tensor.is_constant:  # else its shape may be a placeholder until it is resized
             _ensure_a_value_per_axis(source, tensor)
-    node.prepared = _shape(node)
+    try:
+        node.prepared = _shape(node)
+    except PrepareError:
+        if not has_placeholder(node):
+            raise
+        node.prepared = None
     if node.prepared is None:
         context.set_dynamic(output)
     else:
@@ -66,7 +72,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output, known = node.inputs[0], node.outputs[0], node.prepared
-    if all(tensor.is_constant for tensor in node.inputs[1:]):
+    if known is not None and all(tensor.is_constant for tensor in node.inputs[1:]):
         return copier(output.data, source.data[_index(_box(node))])
 
     def run() -> None:
