@@ -20,7 +20,9 @@ from oplet_builtin_ops.shaping.shapes import (
 
 
 def _shapes(node: Node) -> list[Shape]:
-    source, wanted = node.inputs[0], tuple(read_ints(node.inputs[1]))
+    source, shape = node.inputs
+    ensure(shape.ndim == 1, lambda: f"{shape} must be a vector, the shape to broadcast to.")
+    wanted = tuple(read_ints(shape))
     fits = source.ndim <= len(wanted) and all(
         dim in (1, into) for dim, into in zip(source.shape, wanted[len(wanted) - source.ndim :])
     )
@@ -34,7 +36,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(shape, TensorType.INT32, TensorType.INT64)
     ensure_same_type(source, node.outputs[0])
     ensure_plain(source)
-    ensure(shape.ndim == 1, f"{shape} must be a vector, the shape to broadcast to.")
     defer_or_resize(context, node, [shape], _shapes)
 
 
