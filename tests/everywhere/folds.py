@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from oplet import TensorType as T
@@ -131,8 +133,11 @@ def _layer(
                 x = kit.arg(shape)
                 y = kit.out(out, out_shape)
                 parts = [*before, w, x] if back else [x, w]
+                chosen = copy(options)
+                if b is not None and b.kind.type is T.INT32 and hasattr(options, "quantized_bias_type"):
+                    chosen.quantized_bias_type = T.INT32
                 name = f"{label} {how} {'no bias' if b is None else b.kind}{'' if out == kit.kind else f' to {out}'}"
-                kit.add(parts + ([b] if b is not None else []), [y], options, name)
+                kit.add(parts + ([b] if b is not None else []), [y], chosen, name)
 
 
 @recipe("FULLY_CONNECTED")

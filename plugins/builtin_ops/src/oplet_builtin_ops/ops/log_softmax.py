@@ -74,7 +74,6 @@ class Quantized:
 
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_elementwise(context, node, *TYPES)
-    ensure(source.ndim >= 1, f"{source} must have a dimension at least.")
     if source.type == TensorType.FLOAT32:
         context.add_temporary(node, source.shape)
         context.add_temporary(node, (*source.shape[:-1], 1))
@@ -99,6 +98,8 @@ def _tables(source: Tensor, output: Tensor) -> Quantized | TabledLogSoftmax:
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     temporaries = [temporary.data for temporary in node.temporaries]
+    if not output.ndim:  # a row of one
+        source, output, *temporaries = (array.reshape(1) for array in (source, output, *temporaries))
     if not output.size:
         return lambda: None
     if node.inputs[0].type != TensorType.FLOAT32:

@@ -22,7 +22,14 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     wide_shift,
 )
 from oplet_builtin_ops.layers.program import convert
-from oplet_builtin_ops.shaping.reduction import NUMBERS, QUANTIZED, bind_by_ufunc, bind_reduction, prepare_reduction, reduced_axes
+from oplet_builtin_ops.shaping.reduction import (
+    NUMBERS_AND_BOOL,
+    QUANTIZED,
+    bind_by_ufunc,
+    bind_reduction,
+    prepare_reduction,
+    reduced_axes,
+)
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_same_quantization
 
 #: So many products cost less one by one than as an array.
@@ -39,7 +46,7 @@ def _is_quantized(tensor: Tensor) -> bool:
 
 
 def prepare(context: Context, node: Node) -> None:
-    prepare_reduction(context, node, *NUMBERS)
+    prepare_reduction(context, node, *NUMBERS_AND_BOOL)
     source, output = node.inputs[0], node.outputs[0]
     if _is_quantized(source):
         ensure(
@@ -118,4 +125,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=NUMBERS)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=NUMBERS_AND_BOOL)

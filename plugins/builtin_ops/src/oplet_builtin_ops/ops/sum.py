@@ -23,7 +23,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (
-    NUMBERS,
+    NUMBERS_AND_BOOL,
     QUANTIZED,
     bind_reduction,
     kept_shape,
@@ -35,7 +35,7 @@ from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 
 def prepare(context: Context, node: Node) -> None:
-    prepare_reduction(context, node, *NUMBERS)
+    prepare_reduction(context, node, *NUMBERS_AND_BOOL)
     if node.inputs[0].type in QUANTIZED:
         ensure_scale(node.inputs[0])
         ensure_scale(node.outputs[0])
@@ -84,7 +84,7 @@ REGISTRATION = takes_halves(
         prepare=prepare,
         bind=bind,
         pure=True,
-        types=NUMBERS,
+        types=NUMBERS_AND_BOOL,
         differences="equals the optimized kernels for int8 and int16; the reference kernels are wrong",
     )
 )
