@@ -25,6 +25,10 @@ _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
 _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
 
 
+#: Of STABLEHLO_COMPOSITE: with another one, a composite's options may mean something else.
+_COMPOSITE_VERSION = 1
+
+
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
     """Look up each node's registration. Custom ops that nobody serves stay open, so that a delegate may claim them.
 
@@ -79,7 +83,7 @@ def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
 def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
     """What serves a node, and who is asked after it if it declines; a composite's decomposition comes last."""
     name, version = _composite(node)
-    if name:
+    if name and node.version == _COMPOSITE_VERSION:
         yield from resolver.candidates(Composite(name), version)
     yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
 
