@@ -1,4 +1,7 @@
-"""The modules in which programs look for LiteRT's interpreter, answered with the interpreter of another engine."""
+"""The modules in which programs look for LiteRT's interpreter, answered with the interpreter of another engine.
+
+Programs import it from `tflite_runtime.interpreter`, `ai_edge_litert.interpreter` or `tensorflow.lite`.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-#: Where programs import the interpreter from.
-RUNTIMES = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite")
-
 #: The names that such a module has.
-NAMES = ("Interpreter", "OpResolverType", "Delegate", "load_delegate", "SignatureRunner")
+NAMES = ("Interpreter", "OpResolverType", "Delegate", "load_delegate", "SignatureRunner", "InterpreterWithCustomOps")
 
 
 class StandIn(MetaPathFinder, Loader):
     """Answers `module`, and the packages around it that are not there, with the names of `members`.
 
     Args:
-        module: the module that the program imports, one of RUNTIMES.
+        module: the module that the program imports.
         members: what the module holds, by name.
     """
 
@@ -31,9 +31,12 @@ class StandIn(MetaPathFinder, Loader):
         self._members = members
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of the module, or of a package around it; None for every other module."""
-        around = self._module.startswith(f"{fullname}.")
-        return ModuleSpec(fullname, self, is_package=around) if around or fullname == self._module else None
+        """The spec of the module, or of a package around it that is not installed; None for every other module."""
+        if fullname == self._module:
+            return ModuleSpec(fullname, self)
+        if self._module.startswith(f"{fullname}.") and PathFinder.find_spec(fullname, path) is None:
+            return ModuleSpec(fullname, self, is_package=True)
+        return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return None
@@ -93,8 +96,7 @@ def engine(name: str) -> Callable[[], dict[str, Any]]:
 
 def install(module: str) -> None:
     """Have `module` answered by a stand-in, before everything that is installed; `switch` gives it its names."""
-    for known in [m for m in sys.modules if m == module or module.startswith(f"{m}.")]:
-        del sys.modules[known]
+    sys.modules.pop(module, None)
     sys.meta_path.insert(0, StandIn(module, {}))
 
 

@@ -332,7 +332,7 @@ class Interpreter(Descriptions):
         tensor = self._readable(tensor_index, subgraph_index)
         if not self._subgraphs[subgraph_index].still_holds(tensor):
             raise TensorError(
-                f"The memory of {tensor} was given to another tensor after the last node that reads it. "
+                f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
             )
         value = np.array(tensor.data)
