@@ -88,7 +88,7 @@ def a_factor_that_grows_with_each_prepare() -> Registration:
 
 def the_first_size_for_ever() -> Registration:
     def invoke(context: Context, node: Node) -> None:
-        count = node.cached("count", lambda: node.inputs[0].shape[0])
+        count = node.cached("count", (), lambda: node.inputs[0].shape[0])
         node.outputs[0].data[:] = 0
         np.multiply(node.inputs[0].data[:count], 2, out=node.outputs[0].data[:count])
 
@@ -112,7 +112,7 @@ def the_first_values_for_ever() -> Registration:
 def a_buffer_from_before() -> Registration:
     def invoke(context: Context, node: Node) -> None:
         x, y = node.inputs[0].data, node.outputs[0].data
-        held = node.cached(f"arrays of {x.shape}", lambda: (x, y))
+        held = node.cached(("arrays", x.shape), (), lambda: (x, y))
         np.multiply(held[0], 2, out=y)
         np.copyto(held[1], y)
 

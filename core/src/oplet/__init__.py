@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
     from oplet.ops.callee import Callee
     from oplet.ops.checkpoint import checkpoint
-    from oplet.ops.context import Context, Node, ensure, ensure_eq, ensure_type
+    from oplet.ops.composite import Composite
+    from oplet.ops.context import Context, Node, decline, ensure, ensure_eq, ensure_type
     from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
     from oplet.ops.limited import TypeLimit, limited
     from oplet.ops.registration import Registration
@@ -62,6 +63,7 @@ _HOMES = {
     "BufferAttribute": "oplet.ops.async_attributes",
     "BuiltinOperator": "oplet.schema.enums",
     "Callee": "oplet.ops.callee",
+    "Composite": "oplet.ops.composite",
     "Context": "oplet.ops.context",
     "Delegate": "oplet.delegates.delegate",
     "DelegateContext": "oplet.delegates.delegate",
@@ -99,6 +101,7 @@ _HOMES = {
     "ThreadedAsyncKernel": "oplet.ops.threaded_async_kernel",
     "TypeLimit": "oplet.ops.limited",
     "checkpoint": "oplet.ops.checkpoint",
+    "decline": "oplet.ops.context",
     "ensure": "oplet.ops.context",
     "ensure_eq": "oplet.ops.context",
     "ensure_type": "oplet.ops.context",
@@ -122,6 +125,7 @@ __all__ = [
     "BufferAttribute",
     "BuiltinOperator",
     "Callee",
+    "Composite",
     "Context",
     "Delegate",
     "DelegateContext",
@@ -157,6 +161,7 @@ __all__ = [
     "TypeLimit",
     "__version__",
     "checkpoint",
+    "decline",
     "ensure",
     "ensure_eq",
     "ensure_type",

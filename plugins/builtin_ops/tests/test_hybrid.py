@@ -3,7 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet.schema.options import FullyConnectedOptions
+from oplet.testing import one_op_model, run_op
+from oplet.testing.one_op import Spec
+from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 
 
 def run(quantize: object, values: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:
@@ -46,9 +49,47 @@ def test_few_rows_become_what_many_rows_become(quantize: object, scale: float) -
         assert found_scale[0] == wanted_scale
 
 
-@pytest.mark.parametrize("quantize", [quantize_symmetric, quantize_asymmetric])
+@pytest.mark.parametrize("quantize", [quantize_symmetric, quantize_asymmetric, quantize_to_even])
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_not_hidden(quantize: object, value: float) -> None:
     integers, scales = run(quantize, [[1, value, 2]])
     assert np.isnan(integers * scales).any()
+
+
+def test_values_are_rounded_before_the_zero_point_is_added_as_litert_rounds_them() -> None:
+    """2.5 steps around a zero point of -27: the sum would round to -25, 2.5 by itself to 3."""
+    # The range is 255 steps of 1, from -101 to 154.
+    integers, scales = run(quantize_asymmetric, [[-101, 154, 2.5, -2.5, 0.5]])
+    assert scales.tolist() == [1]
+    assert integers.tolist() == [[-101, 154, 3, -3, 1]]
+    integers, scales = run(quantize_asymmetric, [[-101, 154, 2.5, -2.5, 0.5]] * 9)
+    assert integers.tolist() == [[-101, 154, 3, -3, 1]] * 9
+
+
+@pytest.mark.parametrize("way", ["reference", "optimized"])
+@pytest.mark.parametrize("count", [16, 19])
+@pytest.mark.parametrize("rows", [3, 400])
+def test_every_value_is_quantized_to_the_step_that_litert_gives_it(rows: int, count: int, way: str) -> None:
+    """Weights that are 1 on the diagonal show each step; values of few digits make halves."""
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    random = np.random.default_rng(count)
+    values = random.normal(0.3, 1, (rows, count)).astype(np.float32)
+    values[: rows // 2] = np.round(values[: rows // 2] * 20) / 20
+    source, weights = Spec("float32", [rows, count]), Spec("int8", [count, count], [1.0], [0], data=np.eye(count, dtype=np.int8))
+    options = FullyConnectedOptions(asymmetric_quantize_inputs=True)
+    model = one_op_model("FULLY_CONNECTED", [source, weights], [Spec("float32", [rows, count])], options, version=9)
+    kinds = litert.OpResolverType
+    kind = kinds.BUILTIN_REF if way == "reference" else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    theirs = litert.Interpreter(model_content=model, experimental_op_resolver_type=kind)
+    theirs.allocate_tensors()
+    theirs.set_tensor(theirs.get_input_details()[0]["index"], values)
+    theirs.invoke()
+    expected = theirs.get_tensor(theirs.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(run_op(model, values)[0], expected)
+
+
+def test_rounding_to_even_keeps_zero_and_rounds_halves_to_even() -> None:
+    integers, scales = run(quantize_to_even, [[-101, 154, 2.5, -2.5, 0.5, 0], [0, 0, 0, 0, 0, 0]])
+    assert scales.tolist() == [1, 1]
+    assert integers.tolist() == [[-101, 154, 2, -2, 0, 0], [0] * 6]

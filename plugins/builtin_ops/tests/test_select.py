@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.errors import PrepareError
+from oplet.schema.options import (
+    ExpandDimsOptions,
+    FillOptions,
+    LessEqualOptions,
+    RangeOptions,
+    SelectOptions,
+    SelectV2Options,
+    ShapeOptions,
+    StridedSliceOptions,
+)
 from oplet.testing.one_op import Spec, one_op_model, run_op
 
 
@@ -83,3 +94,39 @@ def test_refuses(op: str, condition: Spec, x: Spec, y: Spec, message: str) -> No
     feeds = [np.zeros(spec.shape, spec.type) for spec in (condition, x, y)]
     with pytest.raises(PrepareError, match=message):
         run_op(one_op_model(op, [condition, x, y], [Spec(x.type, [7])]), *feeds)
+
+
+@pytest.mark.parametrize("op", ["SELECT", "SELECT_V2"])
+def test_a_condition_that_follows_from_the_length_is_another_one_after_a_resize(op: str) -> None:
+    # A causal mask: which positions come before a row's own follows from the length alone.
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", "float32", [-1, -1])
+    shape, ends = graph.add_tensor("shape", "int32", [2]), graph.add_tensor("end", "int32", [1], data=np.array([1], np.int32))
+    axes = [graph.add_tensor("begin", "int32", [1], data=np.array([0], np.int32)), ends]
+    length = graph.add_tensor("length", "int32", [])
+    numbers = graph.add_tensor("numbers", "int32", [-1])
+    zero, one = (graph.add_tensor(f"{i}", "int32", [], data=np.array(i, np.int32)) for i in (0, 1))
+    column, mask = graph.add_tensor("column", "int32", [-1, 1]), graph.add_tensor("mask", "bool", [-1, -1])
+    least, y = graph.add_tensor("least", "float32", [], data=np.array(-9, np.float32)), graph.add_tensor("y", "float32", [-1, -1])
+    graph.add_operator("SHAPE", [x], [shape], ShapeOptions(out_type=TensorType.INT32))
+    graph.add_operator("STRIDED_SLICE", [shape, *axes, ends], [length], StridedSliceOptions(shrink_axis_mask=1))
+    graph.add_operator("RANGE", [zero, length, one], [numbers], RangeOptions())
+    graph.add_operator("EXPAND_DIMS", [numbers, one], [column], ExpandDimsOptions())
+    graph.add_operator("LESS_EQUAL", [numbers, column], [mask], LessEqualOptions())
+    if op == "SELECT":  # takes no scalars
+        table = graph.add_tensor("table", "float32", [-1, -1])
+        graph.add_operator("FILL", [shape, least], [table], FillOptions())
+        graph.add_operator("SELECT", [mask, x, table], [y], SelectOptions())
+    else:
+        graph.add_operator("SELECT_V2", [mask, x, least], [y], SelectV2Options())
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    interpreter = Interpreter(model_content=builder.to_bytes())
+    for size in (4, 7, 2, 4):
+        interpreter.resize_tensor_input(x, [size, size])
+        interpreter.allocate_tensors()
+        value = np.arange(size * size, dtype=np.float32).reshape(size, size)
+        interpreter.set_tensor(x, value)
+        interpreter.invoke()
+        np.testing.assert_array_equal(interpreter.get_tensor(y), np.where(np.tri(size, dtype=bool), value, -9))

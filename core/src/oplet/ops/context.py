@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -11,19 +12,43 @@ from oplet.errors import CustomOptionsError, PrepareError
 from oplet.ops.callee import Callee
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder, numpy_dtype
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.flexbuffers import read_flexbuffer
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 
 if TYPE_CHECKING:
+    from oplet.ops.providers import Providers
     from oplet.ops.registration import Registration
 
-__all__ = ["Context", "EnsureError", "Node", "ensure", "ensure_eq", "ensure_type"]
+__all__ = ["Context", "Declined", "EnsureError", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
 
 Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
+#: What a kernel keeps for a node from one prepare to the next.
+Kept = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
 
 
 class EnsureError(PrepareError):
     """A kernel's own reason, before the runtime adds which node it was."""
+
+
+class Declined(EnsureError):
+    """A kernel leaves the node to the next one in the order of precedence; where there is none, it is refused for this reason."""
+
+
+def decline(reason: str) -> NoReturn:
+    """Leave the node to the next provider, from `prepare`, before anything of the node or its tensors is changed.
+
+    For what the kernel does not do and another may: an attribute, a type, a shape. What is wrong whoever serves the node is
+    for `ensure`. The first provider is asked again in each prepare, as the reason may be gone with other shapes.
+
+    Args:
+        reason: what it does not do, and the values in question; `explain()` tells it.
+
+    Raises:
+        Declined: always.
+    """
+    raise Declined(reason)
 
 
 def ensure(condition: object, message: str | Callable[[], str]) -> None:
@@ -86,11 +111,13 @@ class Node:
         delegate: the delegate whose kernel it is, None for a node of the model.
         user_data: what the registration's `init` returned.
         prepared: free for the kernel: what `prepare` hands to `bind`.
+        providers: who was asked to serve it; None until somebody declines.
     """
 
     __slots__ = (
         "_cache",
         "_options",
+        "_persistent",
         "custom_options",
         "delegate",
         "in_place",
@@ -101,6 +128,7 @@ class Node:
         "op_name",
         "outputs",
         "prepared",
+        "providers",
         "registration",
         "temporaries",
         "user_data",
@@ -136,8 +164,10 @@ class Node:
         self.delegate: Any = None
         self.user_data: Any = None
         self.prepared: Any = None
+        self.providers: Providers | None = None
         self._options = options
-        self._cache: dict[str, Any] | None = None
+        self._cache: dict[Hashable, tuple[list[Array | None], Any]] | None = None
+        self._persistent: dict[int, Tensor] | None = None
 
     def options(self, cls: type[Options]) -> Options:
         """The node's options, which must be of the table `cls`; its defaults when the model has none."""
@@ -158,34 +188,89 @@ class Node:
         Raises:
             CustomOptionsError: the bytes are not a FlexBuffers map.
         """
-        if not self.custom_options:
-            return {}
-        from flatbuffers import flexbuffers
+        return _flexbuffer_map(bytes(self.custom_options), "custom options", "hold")
 
-        try:
-            value = flexbuffers.Loads(bytes(self.custom_options))
-        except Exception as error:  # the reader raises whatever its arithmetic runs into
-            raise CustomOptionsError(
-                f"the {len(self.custom_options)} bytes of custom options are not a FlexBuffer ({error})."
-            ) from error
-        if not isinstance(value, dict):
-            raise CustomOptionsError(f"the custom options hold a {type(value).__name__}, not a map.")
-        return value
+    @property
+    def composite_name(self) -> str:
+        """The name of the composite that it is, such as "odml.rms_norm"; "" if it is none, or has no name."""
+        return self._composite.name or "" if self.op is BuiltinOperator.STABLEHLO_COMPOSITE else ""
 
-    def cached(self, key: str, make: Callable[[], Value]) -> Value:
-        """Make a value once in the node's life: constants in the layout that `invoke` wants survive a resize so."""
+    @property
+    def composite_version(self) -> int:
+        """The version of the composite that it is; converters write 0."""
+        return self._composite.version
+
+    def composite_map(self) -> dict[str, Any]:
+        """The attributes of the composite that it is, a FlexBuffers map; {} when it has none.
+
+        Raises:
+            CustomOptionsError: the bytes are not a FlexBuffers map.
+        """
+        attributes = self._composite.composite_attributes
+        return _flexbuffer_map(b"" if attributes is None else attributes.tobytes(), "composite attributes", "are")
+
+    @property
+    def _composite(self) -> StableHLOCompositeOptions:
+        options = self._options
+        return options if isinstance(options, StableHLOCompositeOptions) else _NO_COMPOSITE
+
+    def cached(self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value]) -> Value:
+        """Make a value and keep it as long as what it is made from: constants in the layout that `invoke` wants survive a resize so.
+
+        A constant that follows from shapes is another one after a resize, and so is what is made from it. Nothing is kept of a
+        source that is no constant: the value is then made at each call.
+
+        Args:
+            key: which of the node's values it is, and whatever it depends on besides the sources' values: types, shapes, what
+                `prepare` decided. The options of the node and the quantization of its tensors never change.
+            sources: the tensors whose values it is made from; None for one that is left out.
+            make: makes it.
+        """
+        arrays: list[Array | None] = []
+        for tensor in sources:
+            if tensor is not None and not tensor.is_constant:
+                if self._cache is not None:
+                    self._cache.pop(key, None)
+                return make()
+            arrays.append(None if tensor is None else tensor.data)
         if self._cache is None:
             self._cache = {}
-        if key not in self._cache:
-            self._cache[key] = make()
-        return cast(Value, self._cache[key])
+        kept = self._cache.get(key)
+        # The arrays themselves and not their ids, which others may have once these are gone.
+        if kept is None or len(kept[0]) != len(arrays) or not all(map(operator.is_, kept[0], arrays)):
+            kept = self._cache[key] = arrays, make()
+        return cast(Value, kept[1])
+
+    def persistent(self, tensor: Tensor) -> Tensor:
+        """The PERSISTENT temporary that the next place had in the prepare before, if it is of this one's shape and type; else this one.
+
+        The runtime's, for `Context.add_temporary`.
+        """
+        if self._persistent is None:
+            self._persistent = {}
+        place = len(self.temporaries)
+        kept = self._persistent.get(place)
+        if kept is None or (kept.shape, kept.type) != (tensor.shape, tensor.type):
+            kept = self._persistent[place] = tensor
+        return kept
+
+    @property
+    def kept(self) -> Kept:
+        """What `cached` and `persistent` hold, for whoever gives the node to another kernel and back."""
+        return self._cache, self._persistent
+
+    @kept.setter
+    def kept(self, values: Kept) -> None:
+        self._cache, self._persistent = values
 
     def forget(self) -> None:
         """Drop everything made for running the node; it is called when the interpreter closes."""
         self.prepared = None
+        self.providers = None
         self.temporaries = []
         self.in_place = ()
         self._cache = None
+        self._persistent = None
 
     def profiling_string(self, context: Context) -> str:
         """What reports call a run of it: what its registration says of it, else the op's name."""
@@ -211,6 +296,22 @@ class Node:
 
     def __repr__(self) -> str:
         return f"node {self.index} ({self.op_name})"
+
+
+#: What a node that is no composite has to say of it.
+_NO_COMPOSITE = StableHLOCompositeOptions()
+
+
+def _flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
+    if not data:
+        return {}
+    try:
+        value = read_flexbuffer(data)
+    except ValueError as error:
+        raise CustomOptionsError(f"the {len(data)} bytes of {what} are not a FlexBuffer ({error}).") from error
+    if not isinstance(value, dict):
+        raise CustomOptionsError(f"the {what} {verb} a {type(value).__name__}, not a map.")
+    return value
 
 
 class Context:

@@ -1,11 +1,11 @@
-"""Registrations that serve only some types of tensors: of a build that was made for models of these types."""
+"""Registrations that serve only some types of tensors: those of a build that was made for models of these types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from oplet.ops.context import Context, EnsureError, Node
+from oplet.ops.context import Context, Node, decline
 from oplet.ops.registration import Registration
 from oplet.schema.enums import TensorType
 
@@ -30,22 +30,21 @@ class TypeLimit:
     remedy: str = ""
 
     def check(self, node: Node) -> None:
-        """Refuse a node that reads or writes a tensor of another type.
+        """Decline a node that reads or writes a tensor of another type.
 
         Raises:
-            EnsureError: it does; the message names the tensor, the build and what to do.
+            Declined: it does; the message names the tensor, the build and what to do.
         """
         for tensor in (*node.inputs, *node.outputs):
             if tensor is not None and tensor.type not in self.types:
-                build = f"{node.op_name} of {self.build}" if self.build else node.op_name
+                name = node.composite_name or node.op_name
+                build = f"{name} of {self.build}" if self.build else name
                 names = ", ".join(type.name for type in self.types)
-                raise EnsureError(
-                    f"{build} was built for {names} only, and {tensor} is {tensor.type.name}; {self.remedy or REBUILD}."
-                )
+                decline(f"{build} was built for {names} only, and {tensor} is {tensor.type.name}; {self.remedy or REBUILD}.")
 
 
 def limited(registration: Registration, types: Iterable[TensorType], build: str = "", remedy: str = "") -> Registration:
-    """The registration, refusing nodes that read or write tensors of other types; all its methods stay what they are.
+    """The registration, declining nodes that read or write tensors of other types; all its methods stay what they are.
 
     Args:
         registration: what serves the op.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from oplet.ops.composite import Composite
 from oplet.ops.context import Context, Node
 from oplet.schema.enums import BuiltinOperator, TensorType
 
@@ -43,7 +44,7 @@ class Registration:
 
     Attributes:
         builtin_code: the built-in operator; the resolver fills it in.
-        custom_name: the name of a custom op; the resolver fills it in.
+        custom_name: the name of a custom op or of a composite; the resolver fills it in.
         version: the version that it serves; the resolver fills it in.
         init: `init(context, buffer) -> user_data`, once per node when the model is loaded. `buffer` is the bytes of a
             custom op's options, or the options table of a built-in one. None as result means "no state".
@@ -85,11 +86,14 @@ class Registration:
 
     @property
     def name(self) -> str:
-        """The op's name: a built-in operator's own, or the custom name."""
+        """The op's name: a built-in operator's own, a custom op's or a composite's."""
         return self.custom_name or self.builtin_code.name
 
-    def stamped(self, op: BuiltinOperator | str, version: int, provenance: Provenance) -> Registration:
+    def stamped(self, op: BuiltinOperator | str | Composite, version: int, provenance: Provenance) -> Registration:
         """A copy that carries the identity under which a resolver serves it."""
+        if isinstance(op, Composite):
+            code = BuiltinOperator.STABLEHLO_COMPOSITE
+            return replace(self, builtin_code=code, custom_name=op.name, version=version, provenance=provenance)
         if isinstance(op, str):
             return replace(self, custom_name=op, version=version, provenance=provenance)
         return replace(self, builtin_code=op, version=version, provenance=provenance)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from oplet.errors import FAILURES, ResolverError
+from oplet.ops.composite import Composite
 from oplet.ops.limited import TypeLimit, limited
 from oplet.ops.registration import Provenance, Registration
 from oplet.schema.enums import BuiltinOperator
@@ -18,17 +19,21 @@ _NEWEST = 9999
 
 _METHODS = ("init", "free", "prepare", "bind", "invoke", "async_kernel", "profiling_string")
 
-#: A built-in operator's code, or a custom op's name.
-Op = BuiltinOperator | str
+#: A built-in operator's code, a custom op's name, or a composite.
+Op = BuiltinOperator | str | Composite
 
 
-def op_key(op: BuiltinOperator | int | str) -> Op:
-    """Turn what a caller calls an op into the key that resolvers use: a builtin's code, or a custom op's name.
+def op_key(op: BuiltinOperator | int | str | Composite) -> Op:
+    """Turn what a caller calls an op into the key that resolvers use: a builtin's code, a custom op's name, or a composite.
 
     Raises:
         ResolverError: the number is not a built-in operator's, or the name is empty.
     """
     if type(op) is BuiltinOperator:
+        return op
+    if isinstance(op, Composite):
+        if not isinstance(op.name, str) or not op.name:
+            raise ResolverError(f"A composite is called {op.name!r}; give the name that the model's composite has.")
         return op
     if isinstance(op, str):
         if not op:
@@ -45,6 +50,11 @@ def op_key(op: BuiltinOperator | int | str) -> Op:
 def op_label(op: Op) -> str:
     """What messages and tables call an op."""
     return op if isinstance(op, str) else op.name
+
+
+def _first_version(op: Op) -> int:
+    """Converters count the versions of composites from 0."""
+    return 0 if isinstance(op, Composite) else 1
 
 
 @dataclass(frozen=True)
@@ -111,27 +121,42 @@ def _check_methods(registration: Registration, what: str) -> None:
 class OpResolver:
     """Finds registrations; subclasses say where."""
 
-    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         """The registration that serves `op` in exactly this version, or None.
 
         Args:
-            op: a built-in operator's code, or a custom op's name.
+            op: a built-in operator's code, a custom op's name, or a composite.
             version: the version that the model asks for.
         """
         raise NotImplementedError
 
-    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+    def find_composite(self, name: str, version: int = 0) -> Registration | None:
+        """The registration that serves the composite of this name in exactly this version, or None."""
+        return self.find_op(Composite(name), version)
+
+    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+        """What `find_op` finds, and after it who is asked next if that one declines a node; loaded one by one.
+
+        Raises:
+            OpConflictError: several plugins are next, and nothing says which to take.
+            ResolverError: a kernel cannot be imported.
+        """
+        found = self.find_op(op, version)
+        if found is not None:
+            yield found
+
+    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
         """All entries, or those of one op, in the order of registration."""
         raise NotImplementedError
 
-    def versions(self, op: BuiltinOperator | int | str) -> list[int]:
+    def versions(self, op: BuiltinOperator | int | str | Composite) -> list[int]:
         """The versions of an op that are served, ascending; empty if none."""
         served: set[int] = set()
         for claim in self.claims(op):
             served.update(range(claim.min_version, claim.max_version + 1))
         return sorted(served)
 
-    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+    def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
         """In a few words, why `find_op` answers as it does; for `explain()`."""
         return "registered" if self.find_op(op, version) else "nobody registered it"
 
@@ -196,6 +221,26 @@ class MutableOpResolver(OpResolver):
             raise ResolverError(f"A custom op is registered under {name!r}, which is not a name.")
         self._add(op_key(name), registration, min_version, max_version, limit)
 
+    def add_composite(
+        self,
+        name: str,
+        registration: Registration | str,
+        min_version: int = 0,
+        max_version: int | None = None,
+        *,
+        limit: TypeLimit | None = None,
+    ) -> None:
+        """Serve a composite, by the name that models call it; arguments as in `add_builtin`, but that versions start at 0.
+
+        The kernel runs in place of the composite's decomposition, the subgraph that the model brings. Where it declines a
+        node (see `decline`), or a tensor is of a type that `limit` leaves out, the next provider of the composite is asked,
+        and at the end the decomposition runs.
+
+        Raises:
+            ResolverError: the name is empty, the range is empty, or the registration is none.
+        """
+        self._add(op_key(Composite(name)), registration, min_version, max_version, limit)
+
     def _add(
         self,
         op: Op,
@@ -205,13 +250,14 @@ class MutableOpResolver(OpResolver):
         limit: TypeLimit | None,
     ) -> None:
         max_version = min_version if max_version is None else max_version
+        first = _first_version(op)
         if not all(isinstance(version, int) and version <= _NEWEST for version in (min_version, max_version)):
             raise ResolverError(
-                f"{op_label(op)} is registered for versions {min_version!r} to {max_version!r}; versions are numbers from 1 to {_NEWEST}."
+                f"{op_label(op)} is registered for versions {min_version!r} to {max_version!r}; versions are numbers from {first} to {_NEWEST}."
             )
-        if not 1 <= min_version <= max_version:
+        if not first <= min_version <= max_version:
             raise ResolverError(
-                f"{op_label(op)} is registered for versions {min_version} to {max_version}; versions start at 1 and the range must not be empty."
+                f"{op_label(op)} is registered for versions {min_version} to {max_version}; versions start at {first} and the range must not be empty."
             )
         if isinstance(registration, Registration):
             _check_methods(registration, op_label(op))
@@ -232,14 +278,14 @@ class MutableOpResolver(OpResolver):
         for claim in other.claims():
             self._put(claim)
 
-    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         key = op_key(op), version
         found = self._loaded.get(key)
         if found is None and (claim := self._by_version.get(key)) is not None:
             found = self._loaded[key] = claim.load(version)
         return found
 
-    def claim_of(self, op: BuiltinOperator | int | str, version: int) -> Claim | None:
+    def claim_of(self, op: BuiltinOperator | int | str | Composite, version: int) -> Claim | None:
         """The entry that serves `op` in this version, without importing its kernel."""
         return self._by_version.get((op_key(op), version))
 
@@ -254,7 +300,7 @@ class MutableOpResolver(OpResolver):
             newer |= served
         return found[::-1]
 
-    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
         current = set(map(id, self._by_version.values()))
         key = None if op is None else op_key(op)
         return (c for c in self._claims if id(c) in current and (key is None or c.op == key))
@@ -266,17 +312,20 @@ class ChainOpResolver(OpResolver):
     def __init__(self, resolvers: Iterable[OpResolver]) -> None:
         self.resolvers = list(resolvers)
 
-    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         for resolver in self.resolvers:
             found = resolver.find_op(op, version)
             if found is not None:
                 return found
         return None
 
-    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+        return (found for resolver in self.resolvers for found in resolver.candidates(op, version))
+
+    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
         return (claim for resolver in self.resolvers for claim in resolver.claims(op))
 
-    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+    def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
         for resolver in self.resolvers:
             if resolver.find_op(op, version) is not None:
                 return resolver.why(op, version)

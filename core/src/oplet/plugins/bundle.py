@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from oplet.errors import PluginError
+from oplet.ops.composite import Composite
 from oplet.ops.registration import Provenance
 from oplet.ops.resolver import MutableOpResolver, Op, op_key, op_label
 from oplet.schema.enums import BuiltinOperator
@@ -67,7 +68,7 @@ class Bundle:
         """
         raise PluginError(f"The build '{self.distribution}' has no delegates; install oplet for them: pip install oplet.")
 
-    def advice(self, op: BuiltinOperator | int | str) -> str:
+    def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
         """What to do for an op that is not in the build; one line."""
         known = isinstance(op, str) and op in BuiltinOperator.__members__
         key: Op = BuiltinOperator[str(op)] if known else op_key(op)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from oplet.ops.composite import Composite
 from oplet.ops.resolver import Op
 
 __all__ = ["BUILTIN_OPS", "known_distribution"]
@@ -28,8 +29,14 @@ _CUSTOM: Final = {
 _PREFIXES: Final = {"Signal": "oplet-signal-ops"}
 
 
+#: Composites that the package of the built-in operators serves.
+_COMPOSITES: Final = frozenset({"odml.scaled_dot_product_attention"})
+
+
 def known_distribution(op: Op) -> str:
     """The pip package that is known to bring `op`, "" if none is."""
+    if isinstance(op, Composite):
+        return BUILTIN_OPS if op.name in _COMPOSITES else ""
     if not isinstance(op, str):
         return BUILTIN_OPS
     if op in _CUSTOM:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from oplet.errors import PluginError
+from oplet.ops.composite import Composite
 from oplet.ops.resolver import Op, op_key
 from oplet.plugins.advice import advice
 from oplet.plugins.merge import MergedResolver, Source
@@ -35,7 +37,8 @@ class PluginManager:
 
     Args:
         load: the only plugins that may load, by the name of the plugin or of its distribution; None for what
-            the environment variable OPLET_PLUGINS says (unset: all; empty: none; else a comma list).
+            the environment variable OPLET_PLUGINS says (unset: all; empty: none; else a comma list). A name behind "no:"
+            is one that may not load.
         block: plugins that may not load, besides those that OPLET_DISABLE_PLUGINS names.
         entry_points: the plugins, in place of those installed.
 
@@ -58,6 +61,25 @@ class PluginManager:
         self._lock = threading.RLock()
         self._resolvers: dict[Preference, MergedResolver] = {}
         self._registry: DelegateRegistry | None = None
+        self._strict = False  # whether a name that no plugin has is refused
+
+    @classmethod
+    def named(cls, names: str | Iterable[str], argument: str) -> PluginManager:
+        """A manager of the installed plugins that are named, or of all but those named behind "no:".
+
+        Args:
+            names: names of plugins or of their distributions.
+            argument: what messages call `names`.
+
+        Raises:
+            PluginError: one that is to load is not installed.
+        """
+        manager = cls()
+        manager._switches = Switches.read(names, (), os.environ, f"{argument}=")
+        manager._strict = manager._switches.load_source == f"{argument}="
+        if manager._strict:
+            manager._found  # noqa: B018  # looked for now, so that the constructor that was given the names refuses them
+        return manager
 
     def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | Preference | None = None) -> MergedResolver:
         """All ops of all plugins: a plugin's kernel goes before a builtin one.
@@ -119,13 +141,13 @@ class PluginManager:
         """The plugins that failed so far."""
         return [info for info in self.plugins(load=False) if info.state == "broken"]
 
-    def providers(self, op: BuiltinOperator | int | str) -> list[PluginInfo]:
+    def providers(self, op: BuiltinOperator | int | str | Composite) -> list[PluginInfo]:
         """The plugins that serve an op in some version; a builtin may be given by its name."""
         key = _op(op)
         with self._lock:
             return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
 
-    def advice(self, op: BuiltinOperator | int | str) -> str:
+    def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
         """What to install, upgrade or switch on for an op that nothing serves as a model needs it; one line.
 
         Args:
@@ -146,8 +168,17 @@ class PluginManager:
         for plugin in plugins:
             if refusal := self._switches.refusal(plugin.names):
                 plugin.block(refusal)
-        for name in self._switches.unknown(name for plugin in plugins for name in plugin.names):
+        names = [name for plugin in plugins for name in plugin.names]
+        for name in self._switches.unknown(names):
+            if self._strict:
+                there = dict.fromkeys(plugin.distribution or plugin.name for plugin in plugins)
+                raise PluginError(
+                    f"{self._switches.load_source} names '{name}', and no installed plugin is called so; installed are "
+                    f"{', '.join(there) or 'none'}. 'no:NAME' leaves one out and keeps the others."
+                )
             logger.warning("%s names '%s', and no plugin is called so.", self._switches.load_source, name)
+        for name, source in self._switches.needless(names).items():
+            logger.warning("%s%s names nothing: no plugin is called so.", source, name)
         _note_namesakes(plugins)
         return plugins
 
@@ -175,7 +206,7 @@ def default_manager() -> PluginManager:
     return PluginManager()
 
 
-def _op(op: BuiltinOperator | int | str) -> Op:
+def _op(op: BuiltinOperator | int | str | Composite) -> Op:
     """The key of an op, where messages call built-in operators by name."""
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from oplet.errors import OpConflictError
+from oplet.ops.composite import Composite
 from oplet.ops.registration import Provenance, Registration
 from oplet.ops.resolver import Claim, MutableOpResolver, Op, OpResolver, op_key, op_label
 from oplet.plugins.selection import PREFER_VARIABLE, Preference
@@ -59,7 +60,7 @@ class MergedResolver(OpResolver):
         self._choices: dict[tuple[Op, int], _Choice] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
 
-    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+    def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         """The registration that serves `op` in this version, or None.
 
         Raises:
@@ -72,10 +73,23 @@ class MergedResolver(OpResolver):
             found = self._loaded[key] = claim.load(version)
         return found
 
-    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+        key = op_key(op)
+        found = self.find_op(key, version)
+        if found is None:
+            return
+        yield found
+        taken = self._choose(key, version).claim
+        offers = self._offers(key, version)
+        while offers := [offer for offer in offers if offer[1] is not taken]:
+            taken = self._compare(key, version, offers).claim
+            if taken is not None:
+                yield taken.load(version)
+
+    def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
         return self._choose(op_key(op), version).why
 
-    def claims(self, op: BuiltinOperator | int | str | None = None) -> Iterator[Claim]:
+    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
         """The winning entries, cut into ranges of versions that one plugin serves."""
         if op is not None:
             return self._ranges(op_key(op))
@@ -102,11 +116,13 @@ class MergedResolver(OpResolver):
         key = op, version
         choice = self._choices.get(key)
         if choice is None:
-            choice = self._choices[key] = self._compare(op, version)
+            choice = self._choices[key] = self._compare(op, version, self._offers(op, version))
         return choice
 
-    def _compare(self, op: Op, version: int) -> _Choice:
-        offers = [(source, claim) for source in self._sources if (claim := source.resolver.claim_of(op, version))]
+    def _offers(self, op: Op, version: int) -> list[tuple[Source, Claim]]:
+        return [(source, claim) for source in self._sources if (claim := source.resolver.claim_of(op, version))]
+
+    def _compare(self, op: Op, version: int, offers: Sequence[tuple[Source, Claim]]) -> _Choice:
         if not offers:
             return _Choice(None, self._absence(op))
         best = next(

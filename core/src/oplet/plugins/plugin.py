@@ -44,7 +44,7 @@ class PluginInfo:
         api: the plugin API versions that it speaks, "" until it is imported.
         tier: "builtin", "selection" (cut out of others by `oplet build`) or "plugin"; the later of these go first.
         hooks: the hooks that it implements.
-        ops: the ops that it brings, each as (name, first version, last version).
+        ops: the ops that it brings, composites among them, each as (name, first version, last version).
         delegates: the names of the delegates that it brings.
         state: "found" (not imported yet), "loaded", "blocked" or "broken".
         error: why it is blocked or broken.
@@ -168,7 +168,7 @@ class Plugin:
 
     def info(self) -> PluginInfo:
         """What is known of it now."""
-        ops = {op_label(c.op): c.op for c in self.ops.claims()} if self.ops else {}
+        served = sorted({c.op for c in self.ops.claims()}, key=op_label) if self.ops else []
         return PluginInfo(
             name=self.name,
             distribution=self.distribution,
@@ -177,7 +177,7 @@ class Plugin:
             api=self.api,
             tier=self.tier,
             hooks=self.hooks,
-            ops=tuple((label, v[0], v[-1]) for label, op in sorted(ops.items()) if self.ops and (v := self.ops.versions(op))),
+            ops=tuple((op_label(op), v[0], v[-1]) for op in served if self.ops and (v := self.ops.versions(op))),
             delegates=tuple(entry.name for entry in self.delegates.entries()) if self.delegates else (),
             state=self.state,
             error=self.error,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from oplet.ops.composite import Composite
+from oplet.ops.context import Node
 from oplet.ops.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
 
@@ -28,7 +30,8 @@ class NodeReport(NamedTuple):
         distribution: the pip package that serves it; "" for the application's own or for nobody.
         distribution_version: that package's version.
         plugin: the plugin's name, "application" for the application's own, "" for nobody.
-        why: why this registration and no other.
+        why: why this registration and no other; who declined the node in the last prepare, and for which reasons.
+        composite: the name of the composite that it is, "" if it is none.
     """
 
     subgraph: int
@@ -39,6 +42,7 @@ class NodeReport(NamedTuple):
     distribution_version: str
     plugin: str
     why: str
+    composite: str = ""
 
 
 def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
@@ -55,8 +59,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
             if node.op is BuiltinOperator.DELEGATE:
                 why = CLAIMED
             else:
-                why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
-                why += _left_alone(subgraph, index)
+                why = _chosen(node, resolver) + _left_alone(subgraph, index)
             if choice:
                 why += f"; {choice}"
             origin = None if registration is None else registration.provenance
@@ -70,9 +73,22 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
                     origin.version if origin else "",
                     origin.plugin if origin else "",
                     why,
+                    node.composite_name,
                 )
             )
     return reports
+
+
+def _chosen(node: Node, resolver: OpResolver) -> str:
+    """Who serves a node and not another, and who declined it before."""
+    registration, declined = node.registration, () if node.providers is None else node.providers.declined
+    why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
+    if name := node.composite_name:
+        who = resolver.why(Composite(name), node.composite_version)
+        served = registration is not None and registration.custom_name == name
+        decomposed = "" if served else f"; its decomposition runs ({why})"
+        why = f"{name} version {node.composite_version}: {who}{decomposed}"
+    return "; ".join([why, *(f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined)])
 
 
 def _left_alone(subgraph: Subgraph, node: int) -> str:

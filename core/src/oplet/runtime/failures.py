@@ -8,6 +8,7 @@ from oplet.errors import LimitError, OpletError, PluginError, PrepareError
 from oplet.ops.context import EnsureError, Node
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
+from oplet.schema.naming import shown
 
 __all__ = ["explained"]
 
@@ -36,8 +37,9 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
         reason = f"{reason[: _LONGEST // 2]} [...] {reason[-_LONGEST // 2 :]}"
     reads = _listed([tensor for tensor in node.inputs if tensor is not None])
     writes = _listed(node.outputs)
+    name = f"{node.op_name} {shown(node.composite_name)}" if node.composite_name else node.op_name
     return cls(
-        f"{reason.rstrip('.')}. Node number {node.index} ({node.op_name}) {what}{origin}: it reads {reads} and writes {writes} "
+        f"{reason.rstrip('.')}. Node number {node.index} ({name}) {what}{origin}: it reads {reads} and writes {writes} "
         f"in {where}.{_without_options(node) if cls is PrepareError else ''}"
     )
 

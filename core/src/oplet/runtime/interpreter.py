@@ -6,6 +6,7 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import partial
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from oplet.errors import OpletError, PrepareError, SignatureError, StateError, TensorError
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
+from oplet.model.verify_signatures import signature_faults
 from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
 from oplet.runtime.arithmetic import Arithmetic
@@ -25,7 +27,7 @@ from oplet.runtime.descriptions import Descriptions
 from oplet.runtime.limits import Limits
 from oplet.runtime.opening import check_strict, manager_of, open_model
 from oplet.runtime.profiler import Profiler
-from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes
+from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes, running_nodes
 from oplet.runtime.session import Session
 from oplet.runtime.signature import SignatureRunner
 from oplet.runtime.subgraph import Subgraph
@@ -70,7 +72,8 @@ class Interpreter(Descriptions):
         experimental_force_delegate_node_profiling: profile delegates' kernels as a whole, also where they report their
             operators one by one.
         op_resolver: the application's own registrations; they go before what plugins bring.
-        plugins: the plugins to use: a PluginManager, or names of distributions or plugins; all installed ones by default.
+        plugins: the plugins to use: a PluginManager, or names of distributions or plugins, or such names behind "no:" for
+            all but these; all installed ones by default.
         prefer: which package wins where two claim one op: names, best first, or a mapping from op to name.
         profiler: takes an event per node run.
         release_dynamic_tensors: give back, at the end of each `invoke`, the memory of intermediate tensors whose shapes
@@ -82,6 +85,7 @@ class Interpreter(Descriptions):
     Raises:
         ModelError: the file cannot be read or is not a valid model (a ValueError).
         OpNotFoundError: a built-in operator has no kernel; OpVersionError: not in the model's version (ValueErrors).
+        PluginError: `plugins` names one that is not installed.
 
     Example:
         >>> from oplet import Interpreter
@@ -117,7 +121,6 @@ class Interpreter(Descriptions):
         limits: Limits | None = None,
         checks: bool = False,
     ) -> None:
-        self._live: list[Subgraph] = []
         self._closed = False
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views = Views()
@@ -139,6 +142,8 @@ class Interpreter(Descriptions):
         limits = Limits() if limits is None else limits
         limits.check_nodes(self._model)
         verify(self._model)
+        for fault in signature_faults(self._model):
+            warnings.warn(f"{self._model.name}: {fault}", stacklevel=2)
         self._manager = manager_of(plugins)
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
@@ -182,8 +187,8 @@ class Interpreter(Descriptions):
             self._subgraphs.append(Subgraph(session, index, table))
         session.subgraphs = self._subgraphs
         live = reached(root.subgraphs or [], entry_subgraphs(root))
-        self._live = [subgraph for subgraph in self._subgraphs if subgraph.index in live]
-        resolve_nodes([n for s in self._live for n in s.nodes], session.resolver, self._manager.advice, self._model.name)
+        nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
+        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
         # What nothing calls may lack its kernels: resolvers made for the model leave them out.
         for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
             node.registration = find_registration(node, session.resolver)
@@ -213,7 +218,7 @@ class Interpreter(Descriptions):
         if not subgraph.ready:
             self._ensure_open()
             self._model.check_files()
-            nodes = [s.nodes[i] for s in self._live for i in s.execution_plan]
+            nodes = running_nodes(self._subgraphs, subgraph_index)
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
             with Arithmetic():
                 subgraph.allocate()
@@ -282,8 +287,6 @@ class Interpreter(Descriptions):
                 for subgraph in self._subgraphs:
                     subgraph.dissolve()
         except Exception as error:  # a destructor has nobody to raise to
-            import warnings
-
             warnings.warn(str(error), ResourceWarning, stacklevel=1)
 
     # Tensors -------------------------------------------------------------------------------------------------

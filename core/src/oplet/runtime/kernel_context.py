@@ -131,9 +131,7 @@ class KernelContext(Context):
         tensor.shape = checked_shape(tensor, shape)
         self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:
-            kept = node.cached(f"temporary {len(node.temporaries)}", lambda: tensor)
-            if (kept.shape, kept.type) == (tensor.shape, tensor.type):
-                tensor = kept
+            tensor = node.persistent(tensor)
         node.temporaries.append(tensor)
         return tensor
 

@@ -51,7 +51,7 @@ class SignatureRunner:
             A copy of each output, by name.
 
         Raises:
-            SignatureError: the number or a name of the inputs is wrong.
+            SignatureError: the number or a name of the inputs is wrong, or the signature names tensors that do not exist.
             TensorError: a value does not fit its input.
         """
         if len(inputs) != len(self._inputs):
@@ -63,6 +63,7 @@ class SignatureRunner:
             if name not in self._inputs:
                 raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
         runtime, subgraph = self._interpreter, self._subgraph_index
+        runtime._ensure_usable(self._signature_key)
         for name, value in inputs.items():
             runtime._resize(self._inputs[name], np.shape(value), subgraph)
         runtime._allocate(subgraph)

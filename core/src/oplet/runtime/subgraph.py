@@ -27,11 +27,12 @@ from oplet.errors import (
     PrepareError,
     StateError,
 )
-from oplet.ops.context import Node
+from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
 from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
 from oplet.runtime.checks import check_prepared, checked_shape
+from oplet.runtime.declining import hand_on
 from oplet.runtime.failures import explained
 from oplet.runtime.folding import Folding
 from oplet.runtime.input_checks import check_inputs
@@ -105,6 +106,10 @@ class Subgraph(KernelContext):
                 raise self.explained(PrepareError, node, error, "failed to initialize") from error
             self._initialized[node] = None
 
+    def is_initialized(self, node: Node) -> bool:
+        """Whether `init` of what serves the node was called, and `free` was not since."""
+        return node in self._initialized
+
     def close(self) -> None:
         """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
         self.release()
@@ -142,12 +147,13 @@ class Subgraph(KernelContext):
             if node not in self._initialized:
                 continue
             del self._initialized[node]
-            registration = node.registration
-            if registration is not None and registration.free is not None:
-                try:
-                    registration.free(self, node.user_data)
-                except FAILURES as error:
-                    failure = failure or self.explained(PrepareError, node, error, "failed to free")
+            initialized = [(node.registration, node.user_data)] if node.providers is None else node.providers.initialized()
+            for registration, user_data in initialized:
+                if registration is not None and registration.init is not None and registration.free is not None:
+                    try:
+                        registration.free(self, user_data)
+                    except FAILURES as error:
+                        failure = failure or self.explained(PrepareError, node, error, "failed to free")
             node.user_data = None
         if failure is not None:
             raise failure
@@ -436,6 +442,12 @@ class Subgraph(KernelContext):
         self._segments.append(segment)
 
     def _prepare(self, node: Node) -> None:
+        if node.providers is not None:
+            node.providers.restart()
+        while not self._prepared(node):
+            pass  # somebody declined it, and the next one has it
+
+    def _prepared(self, node: Node) -> bool:
         self._were_dynamic.clear()
         for tensor in node.outputs:  # what is DYNAMIC or COMPUTED is so until its node is prepared again
             allocation = tensor.allocation
@@ -455,14 +467,21 @@ class Subgraph(KernelContext):
         if registration is not None and registration.prepare is not None:
             self._preparing = True
             inputs, outputs = node.inputs[:], node.outputs[:]
+            declined: Declined | None = None
             try:
                 check_inputs(node, self.session.memory)
                 registration.prepare(self, node)
                 check_prepared(node, inputs, outputs)
+            except Declined as reason:
+                declined = reason
             except FAILURES as error:
                 raise self.explained(PrepareError, node, error, "failed to prepare") from error
             finally:
                 self._preparing = False
+            if declined is not None:
+                hand_on(self, node, declined)
+                return False
+        return True
 
     def bind_node(self, node: Node) -> Thunk:
         registration = node.registration

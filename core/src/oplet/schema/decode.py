@@ -107,10 +107,10 @@ class _Together(Decoder):
         if layout.unions and not all(self.are_known(field, positions, *places) for field, *places in layout.unions):
             return None
         result: dict[str, Any] = {}
-        if not layout.groups:
-            return result
-        rows = words.take(np.add.outer(positions >> 2, np.arange(length)))
-        result.update(zip(layout.groups[0][1], zip(*layout.whole[0].iter_unpack(rows.tobytes()))))
+        # A table of nothing but unions has no numbers, nor offsets to anything that is no union's value.
+        rows = words.take(np.add.outer(positions >> 2, np.arange(length if layout.groups else 0)))
+        if layout.groups:
+            result.update(zip(layout.groups[0][1], zip(*layout.whole[0].iter_unpack(rows.tobytes()))))
         for name, members in layout.enums:
             result[name] = [members.get(number, number) for number in result[name]]
         for name, offset, dtype, _ in layout.vectors:

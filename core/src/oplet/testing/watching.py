@@ -9,7 +9,6 @@ from typing import Any
 from oplet.ops.context import Context, Node
 from oplet.ops.registration import Registration, Thunk
 from oplet.ops.resolver import Claim, Op, OpResolver
-from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["ASKED_FOR", "Fault", "Watch", "WatchingResolver"]
 
@@ -113,14 +112,17 @@ class WatchingResolver(Watch, OpResolver):
         super().__init__(fail_in)
         self.inner = inner
 
-    def find_op(self, op: BuiltinOperator | int | str, version: int) -> Registration | None:
+    def find_op(self, op: Op | int, version: int) -> Registration | None:
         found = self.inner.find_op(op, version)
         return None if found is None else self.watched(found)
+
+    def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
+        return map(self.watched, self.inner.candidates(op, version))
 
     def claims(self, op: Op | int | None = None) -> Iterator[Claim]:
         return self.inner.claims(op)
 
-    def why(self, op: BuiltinOperator | int | str, version: int) -> str:
+    def why(self, op: Op | int, version: int) -> str:
         return self.inner.why(op, version)
 
 

@@ -230,11 +230,18 @@ CUSTOM: dict[str, str] = {
     "aeq.hadamard_rotation": "aeq_hadamard_rotation",
 }
 
+#: Composites, and the modules of `oplet_builtin_ops.ops.composites` that serve their version 0, which converters write.
+COMPOSITES: dict[str, str] = {
+    "odml.scaled_dot_product_attention": "scaled_dot_product_attention",
+}
+
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Claim every operator of `VERSIONS` and `CUSTOM`; nothing is imported yet."""
+    """Claim every operator of `VERSIONS`, `CUSTOM` and `COMPOSITES`; nothing is imported yet."""
     for op, (first, last) in VERSIONS.items():
         resolver.add_builtin(op, f"{__name__}.ops.{op.lower()}:REGISTRATION", first, last)
     for name, module in CUSTOM.items():
         resolver.add_custom(name, f"{__name__}.ops.custom.{module}:REGISTRATION")
+    for name, module in COMPOSITES.items():
+        resolver.add_composite(name, f"{__name__}.ops.composites.{module}:REGISTRATION")

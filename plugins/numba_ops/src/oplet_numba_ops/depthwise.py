@@ -93,7 +93,7 @@ def plan_depthwise(
         weights[..., :columns] = taps()
         return weights
 
-    weights = node.cached("taps", arrange)
+    weights = node.cached(("taps", columns, source.type), [node.inputs[1]], arrange)
 
     def bind() -> Thunk:
         values, result = source.data, output.data

@@ -6,6 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
+from oplet_builtin_ops.layers.blocks import block_scales
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import run_calls
 from oplet_numba_ops.kernels import kernel
@@ -48,11 +49,13 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind |
     units, depth = weights.shape
     if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:
         return None
+    if layer.block_size and depth % layer.block_size:
+        return None
     ready(_rows_kernel)
     layer.add_scratch(context)
     scales = np.ones((units, 1), np.float32)
-    if layer.block_size and weights.quantization is not None:
-        scales = np.ascontiguousarray(weights.quantization.scales.reshape(units, -1), np.float32)
+    if layer.block_size:
+        scales = block_scales(weights)
     bias = np.zeros(units, np.float32) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.float32)
     bounds = float_activation_range(layer.activation)
     ranges = cut(units, weights.size * layer.batches // _WORTH, context.num_threads)

@@ -140,7 +140,8 @@ def plan_tiles(
         ready(fill)
         lines = windows.padded_shape[0] * windows.padded_shape[1]
         strips = cut(lines, size // _WORTH_COPYING, context.num_threads)
-    panels = node.cached(f"panels {vectors} {layout.runs} {integer}", lambda: _panels(rows(), layout, vectors, integer))
+    key = "panels", vectors, layout.runs, layout.length, integer, source.type
+    panels = node.cached(key, [node.inputs[1]], lambda: _panels(rows(), layout, vectors, integer))
     starts, offsets = layout.starts, layout.offsets
     length = panels.shape[2]
     depth = layout.runs * layout.length

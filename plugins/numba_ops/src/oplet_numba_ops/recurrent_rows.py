@@ -105,17 +105,18 @@ def _quantize_around(values, target):  # type: ignore[no-untyped-def]
     if low == high:  # zeros of both signs
         target[:] = 0
         return _ONE
-    step = (high - low) / 255.0
+    step = np.float64(np.float32(high - low)) / 255.0
     from_low, from_high = low / step, high / step
     middle = -128.0 - from_low if 128.0 + abs(from_low) < 127.0 + abs(from_high) else 127.0 - from_high
     zero_point = np.float32(min(max(np.trunc(middle + np.copysign(0.5, middle)), -128.0), 127.0))
     scale = np.float32(step)
     factor = np.float32(min(1.0 / np.float64(scale), _LARGEST))
+    least_step, most_step = _LEAST - zero_point, _MOST - zero_point
     for k in range(values.size):
-        steps = _away(values[k] * factor + zero_point)
-        steps = _LEAST if steps < _LEAST else steps
-        steps = _MOST if steps > _MOST else steps
-        target[k] = np.int32(steps) - np.int32(zero_point)
+        steps = _away(values[k] * factor)
+        steps = least_step if steps < least_step else steps
+        steps = most_step if steps > most_step else steps
+        target[k] = np.int32(steps)
     return scale
 
 

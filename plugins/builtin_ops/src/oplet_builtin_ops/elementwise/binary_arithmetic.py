@@ -165,21 +165,20 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
     a, b = node.inputs
     output = node.outputs[0]
     a_values, b_values = every_value(a.type), every_value(b.type)
+    types = a.type, b.type, output.type
     if b.is_constant and b.size == 1:
-        row = node.cached(f"row of {a.type.name}", lambda: rule(a_values, _widened(b)).astype(output.dtype))
+        row = node.cached(("row of a", types), [b], lambda: rule(a_values, _widened(b)).astype(output.dtype))
         return lookup(row, np.broadcast_to(a.data, output.shape), output.data)
     if a.is_constant and a.size == 1:
-        row = node.cached(f"row of {a.type.name}", lambda: rule(_widened(a), b_values).astype(output.dtype))
+        row = node.cached(("row of b", types), [a], lambda: rule(_widened(a), b_values).astype(output.dtype))
         return lookup(row, np.broadcast_to(b.data, output.shape), output.data)
-    table = node.cached(
-        f"table of {a.type.name}", lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1)
-    )
+    table = node.cached(("table", types), (), lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1))
     high, low = a.data.view(np.uint8), b.data.view(np.uint8)
     index, wide = (temporary.data for temporary in node.temporaries)
     flat = index.reshape(-1)
     find = _lookups(table, flat, wide, output.data.reshape(-1))
     if a.is_constant:
-        shifted = node.cached("shifted", lambda: high.astype(np.uint16) << 8)
+        shifted = node.cached("shifted", [a], lambda: high.astype(np.uint16) << 8)
 
         def run_constant() -> None:
             np.bitwise_or(shifted, low, index)

@@ -115,7 +115,7 @@ def table_registration(
         offer_in_place(node)
         node.prepared = None
         if uses_table(source, output):
-            node.prepared = node.cached(f"table of {source.type.name}", lambda: table(source, output))
+            node.prepared = node.cached(("table", source.type, output.type), (), lambda: table(source, output))
         else:
             ensure(source.type in plain, lambda: f"{source} must be quantized; it has no scale.")
 

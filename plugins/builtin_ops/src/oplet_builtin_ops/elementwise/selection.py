@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 __all__ = ["TYPES", "bind_selection", "keeps_declared_shape", "prepare_selection"]
 
@@ -61,9 +61,12 @@ def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
     words = np.dtype(f"i{node.outputs[0].dtype.itemsize}")
     x, y, output = (tensor.data.view(words) for tensor in (*node.inputs[1:], node.outputs[0]))
     condition = node.inputs[0].data.view(np.int8)
-    constant = node.inputs[0].is_constant
-    # Any byte but 0 holds in a file.
-    mask = node.cached("mask", lambda: -(condition != 0).astype(words)) if constant else node.temporaries[0].data
+    arrives = not node.inputs[0].is_constant
+
+    def arrange() -> Array:
+        return np.asarray(-(condition != 0).astype(words))  # any byte but 0 holds in a file
+
+    mask = node.temporaries[0].data if arrives else node.cached(("mask", words), [node.inputs[0]], arrange)
     if keeps_declared_shape(node):
         x, y, bits = (array.reshape(output.shape) for array in (x, y, mask))
     elif slices and condition.ndim == 1:
@@ -72,7 +75,7 @@ def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
         bits = mask
 
     def run() -> None:
-        if not constant:
+        if arrives:
             np.negative(condition, mask, casting="same_kind")
         np.bitwise_xor(x, y, output)
         np.bitwise_and(output, bits, output)

@@ -1,7 +1,7 @@
 """Float inputs quantized on the fly, one scale per batch: the first half of every hybrid kernel.
 
 The quantized values are kept as floats without their zero point, ready for an exact matrix product with the weights.
-Numerics: tflite/kernels/internal/reference/portable_tensor_utils.cc
+Numerics: tflite/kernels/internal/reference/portable_tensor_utils.cc, internal/optimized/neon_tensor_utils.cc
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oplet_builtin_ops.arithmetic.fixed_point import clip
 
-__all__ = ["quantize_asymmetric", "quantize_symmetric"]
+__all__ = ["quantize_asymmetric", "quantize_symmetric", "quantize_to_even"]
 
 Array = NDArray[Any]
 
@@ -67,44 +67,45 @@ def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> N
 
 
 def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row to -128 .. 127 around its own zero point, which is subtracted again; arguments as above."""
+    """Quantize each row to -128 .. 127 around its own zero point, which is subtracted again; arguments as above.
+
+    A value is rounded before the zero point is added, and the range is a difference of float32, as in the vector code of LiteRT's
+    kernels; its plain code rounds the sum.
+    """
     if len(values) <= _FEW and values.size:
         for row in range(len(values)):
             _quantize_row_around(values[row], target[row], scales[row, ...], spare[row])
         return
     lowest, highest = np.minimum.reduce(values, 1, initial=0), np.maximum.reduce(values, 1, initial=0)
-    zero_points = _scales_and_zero_points(lowest.astype(np.float64), highest.astype(np.float64), scales)
+    zero_points = _scales_and_zero_points(lowest, highest, scales)
     np.multiply(values, np.divide(_ONE, scales)[:, None], target)
-    np.add(target, zero_points, target)
     _round(target, spare)
-    clip(target, _LEAST, _MOST, target)
-    np.subtract(target, zero_points, target)
+    clip(target, _LEAST - zero_points, _MOST - zero_points, target)
 
 
 def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Array) -> None:
     """`quantize_asymmetric` of one row."""
     low, high = min(values.item(values.argmin()), 0.0), max(values.item(values.argmax()), 0.0)
-    if not high - low < math.inf:
+    if not high - low < _LARGEST:
         scale[()] = math.nan
         target.fill(math.nan)
         return
-    step, zero_point = _scale_and_zero_point(low, high)
+    # A difference of doubles, rounded to float32, is that of float32.
+    scale[()] = high - low
+    step, zero_point = _scale_and_zero_point(low, high, scale.item())
     scale[()] = step
     step = scale.item()
     scale[()] = 1.0 / step if step else math.inf
     np.multiply(values, scale, target)
-    scale[()] = zero_point
-    np.add(target, scale, target)
     _round(target, spare)
-    clip(target, _LEAST, _MOST, target)
-    np.subtract(target, scale, target)
+    clip(target, np.float32(-128 - zero_point), np.float32(127 - zero_point), target)
     scale[()] = step
 
 
-def _scale_and_zero_point(low: float, high: float) -> tuple[float, float]:
+def _scale_and_zero_point(low: float, high: float, range: float) -> tuple[float, float]:
     if low == high:
         return 1.0, 0.0
-    step = (high - low) / 255.0
+    step = range / 255.0
     from_low, from_high = low / step, high / step
     zero_point = -128 - from_low if 128 + abs(from_low) < 127 + abs(from_high) else 127 - from_high
     return step, float(min(max(math.trunc(zero_point + math.copysign(0.5, zero_point)), -128), 127))
@@ -113,13 +114,33 @@ def _scale_and_zero_point(low: float, high: float) -> tuple[float, float]:
 def _scales_and_zero_points(low: Array, high: Array, scales: Array) -> Array:
     """The zero points of many rows, as a column; receives their scales."""
     zero = low == high
-    step = np.where(zero, 1.0, (high - low) / 255.0)
+    step = np.where(zero, 1.0, (high - low).astype(np.float64) / 255.0)
     from_low, from_high = low / step, high / step
     zero_point = np.where(128 + np.abs(from_low) < 127 + np.abs(from_high), -128 - from_low, 127 - from_high)
     zero_point = np.clip(np.trunc(zero_point + np.copysign(0.5, zero_point)), -128, 127)
     scales[...] = step
     column: Array = np.where(zero, 0.0, zero_point).astype(np.float32)[:, None]
     return column
+
+
+def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) -> None:
+    """Quantize each row around its own zero point as XNNPACK does; arguments as above.
+
+    All of it is done in float32, and halves are rounded to even numbers.
+    Numerics: xnn_f32_qd8_asymmetric_quantization_params and the f32-qs8-vcvt kernels of XNNPACK
+    """
+    lowest, highest = np.minimum.reduce(values, 1, initial=0), np.maximum.reduce(values, 1, initial=0)
+    factors = np.full_like(lowest, 255)
+    np.divide(factors, highest - lowest, factors, where=lowest != highest)
+    factors[lowest == highest] = 1
+    lowest *= factors
+    highest *= factors
+    zero_points = np.where((lowest + _LEAST) + (highest + _MOST) > 0, _LEAST - lowest, _MOST - highest)
+    zero_points = np.rint(clip(zero_points, _LEAST, _MOST, zero_points))[:, None]
+    np.divide(_ONE, factors, scales)
+    np.multiply(values, factors[:, None], target)
+    np.rint(target, target)
+    clip(target, _LEAST - zero_points, _MOST - zero_points, target)
 
 
 def _round(values: Array, spare: Array) -> None:

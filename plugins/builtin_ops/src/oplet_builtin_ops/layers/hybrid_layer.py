@@ -12,8 +12,9 @@ import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
 from oplet_builtin_ops.layers.weights import weight_data
@@ -33,6 +34,7 @@ class HybridLayer:
         bias: float32.
         axis: of the weights, along which output channels lie.
         asymmetric: whether the activations get a zero point.
+        even: whether they are quantized as XNNPACK does.
         activation: fused into the output.
         batches: how many rows of the activations are quantized apart.
         compute: the float type to multiply in.
@@ -47,6 +49,7 @@ class HybridLayer:
     asymmetric: bool
     activation: ActivationFunctionType
     batches: int
+    even: bool = field(default=False, init=False)
     scales: Array = field(init=False)
     compute: TensorType = field(init=False)
     quantized: Tensor = field(init=False)
@@ -56,20 +59,23 @@ class HybridLayer:
         channels = self.weights.shape[self.axis]
         depth = self.weights.size // max(1, channels)
         if self.block_size:
+            ensure_blocks(self.weights)
             # Scales differ within a row, so the weights are scaled before the product instead of the product after it.
             self.scales, self.compute = np.ones(1, np.float32), TensorType.FLOAT32
+            self.even = follow_xnnpack(self.weights)
             return
         self.scales = weight_scales(self.weights, channels, self.axis)
-        if self.weights.is_constant:
-            widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
-        else:
-            widest = widest_sum(self.weights, depth, None)
-        self.compute = exact_type(widest * (255 if self.asymmetric else 127))
+
+        def widest() -> float:
+            return widest_sum(self.weights, depth, self.rows() if self.weights.is_constant else None)
+
+        most = self.node.cached(("widest sum", self.axis), [self.weights], widest)
+        self.compute = exact_type(most * (255 if self.asymmetric else 127))
 
     @property
     def block_size(self) -> int:
         """Weights that share a scale, if they are quantized in blocks; else 0."""
-        return 0 if self.weights.quantization is None else self.weights.quantization.block_size
+        return block_size(self.weights)
 
     @property
     def channels(self) -> int:
@@ -93,10 +99,8 @@ class HybridLayer:
         """
         data = weight_data(self.node, self.weights)
         data = data.view(np.int8) if data.dtype == np.uint8 else data
-        if self.block_size and self.weights.quantization is not None:
-            scales = self.weights.quantization.scales.reshape(-1, 1).astype(np.float32)
-            data = data.reshape(-1, self.block_size) * scales
-        return as_rows(data.reshape(self.weights.shape), self.axis)
+        data = data.reshape(self.weights.shape)
+        return as_rows(from_blocks(data, block_scales(self.weights), size) if (size := self.block_size) else data, self.axis)
 
     def quantize(self, factors: Array) -> list[Call]:
         """The calls that quantize the activations and work out what to multiply the products with.
@@ -108,7 +112,7 @@ class HybridLayer:
         if not self.source.size:
             return []
         scales = np.empty(self.batches, np.float32)
-        quantize = quantize_asymmetric if self.asymmetric else quantize_symmetric
+        quantize = quantize_to_even if self.even else quantize_asymmetric if self.asymmetric else quantize_symmetric
         values, target, spare = (t.data.reshape(shape) for t in (self.source, self.quantized, self.spare))
         return [(quantize, (values, target, scales, spare)), (np.multiply, (scales[:, None], self.scales, factors))]
 

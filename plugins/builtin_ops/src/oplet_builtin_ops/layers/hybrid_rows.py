@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, ensure
+from oplet import Context, Node, TensorType
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.fixed_point import apply_activation
+from oplet_builtin_ops.layers.blocks import block_size
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
@@ -64,16 +65,9 @@ class HybridRows:
 def _layer(node: Node, count: int, options: FullyConnectedOptions) -> HybridLayer:
     source, weights = node.inputs[:2]
     bias, activation = node.optional_input(2), options.fused_activation_function
-    if weights.type in (TensorType.INT4, TensorType.INT2):
+    blocks = block_size(weights) > 0
+    if weights.type in (TensorType.INT4, TensorType.INT2) and not blocks:
         ensure_symmetric(weights)
     ensure_bias(bias, weights.shape[0], TensorType.FLOAT32)
-    quantization = weights.quantization
-    if quantization is not None and quantization.block_size:
-        wanted = -(-weights.size // quantization.block_size)
-        ensure(
-            weights.shape[1] % quantization.block_size == 0 and quantization.scales.size == wanted,
-            f"{weights} has {quantization.scales.size} scales for blocks of {quantization.block_size}; "
-            f"it needs {wanted}, and rows that are made of whole blocks.",
-        )
-        return HybridLayer(node, source, weights, bias, 0, True, activation, count)
-    return HybridLayer(node, source, weights, bias, 0, options.asymmetric_quantize_inputs, activation, count)
+    asymmetric = blocks or options.asymmetric_quantize_inputs
+    return HybridLayer(node, source, weights, bias, 0, asymmetric, activation, count)

@@ -118,4 +118,4 @@ def arranged(node: Node, plan: Rows | Streamed, rows: Any, weights: Tensor, comp
     def make() -> Array:
         return transposed(rows(), dtype) if many else np.asarray(rows().T, dtype, order="F")
 
-    return node.cached(f"matrix {dtype} {many}", make) if weights.is_constant else make()
+    return node.cached(("matrix", dtype, many, node.inputs[0].type), [weights], make)

@@ -42,11 +42,13 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     """The scales of the weights as float32, one for all channels or one for each.
 
     Raises:
-        EnsureError: there are none, their number is wrong, or one is zero, negative, infinite or not a number.
+        EnsureError: there are none, their number is wrong, or one is negative, infinite or not a number.
     """
     quantization = weights.quantization
     ensure(quantization is not None and len(quantization.scales) > 0, lambda: f"{weights} needs scales and has none.")
     scales: Array = quantization.scales  # type: ignore[union-attr]
+    blocks = quantization.block_size  # type: ignore[union-attr]
+    ensure(not blocks, lambda: f"{weights} is quantized by blocks of {blocks}, which goes with float activations only.")
     ensure(
         len(scales) in (1, channels),
         lambda: f"{weights} has {len(scales)} scales; it must have 1, or {channels}, one for each output channel.",
@@ -54,9 +56,9 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     if len(scales) > 1:
         given = quantization.quantized_dimension  # type: ignore[union-attr]
         ensure(given == axis, lambda: f"the scales of {weights} run along dimension {given} and must run along {axis}.")
-    if not (scales.min() > 0 and scales.max() < np.inf):  # a NaN is neither
-        bad = ~(np.isfinite(scales) & (scales > 0))
-        ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and above zero.")
+    if not (scales.min() >= 0 and scales.max() < np.inf):  # a NaN is neither
+        bad = ~(np.isfinite(scales) & (scales >= 0))
+        ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and not negative.")
     return np.asarray(scales, np.float32)
 
 
@@ -175,11 +177,14 @@ class QuantizedLayer:
 
     def __post_init__(self) -> None:
         depth = self.weights.size // max(1, self.weights.shape[self.axis])
-        if self.weights.is_constant:
-            widest = self.node.cached("widest sum", lambda: widest_sum(self.weights, depth, self.rows()))
-        else:
-            widest = widest_sum(self.weights, depth, None, self.zero_point)
-        self.bound = widest * (_LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0))
+
+        def widest() -> float:
+            return widest_sum(self.weights, depth, self.rows() if self.weights.is_constant else None, self.zero_point)
+
+        key = "widest sum", self.axis, self.zero_point, self.as_int8
+        self.bound = self.node.cached(key, [self.weights], widest) * (
+            _LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0)
+        )
 
     @property
     def compute(self) -> TensorType:

@@ -1,7 +1,7 @@
 """BATCH_MATMUL: the product of matrices, pair by pair; the dimensions before the last two broadcast.
 
-Float, quantized (int8 or int16 results, or the plain int32 sums) and hybrid (float times int8 matrices, the left rows quantized
-on the fly, each by itself).
+Float, quantized (int8 or int16 results, or the plain int32 sums) and hybrid (float times matrices of 8, 4 or 2 bits, the left rows
+quantized on the fly, each by itself).
 Numerics: tflite/kernels/batch_matmul.cc, tflite/kernels/internal/reference/batch_matmul.h
 """
 
@@ -16,6 +16,8 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.schema.options import BatchMatMulOptions
 from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantized_range
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
+from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.matrix_product import MatrixProduct, plan_product
 from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
@@ -25,10 +27,12 @@ from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _FLOAT32, _INT8, _INT16, _INT32 = TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32
 
+#: The types of weights that float matrices are multiplied with; LiteRT takes the first.
+_WEIGHTS = (_INT8, TensorType.INT4, TensorType.INT2)
 #: The output types for the types of the two inputs.
 _COMBINATIONS = {
     (_FLOAT32, _FLOAT32): (_FLOAT32,),
-    (_FLOAT32, _INT8): (_FLOAT32,),
+    **dict.fromkeys(((_FLOAT32, weights) for weights in _WEIGHTS), (_FLOAT32,)),
     (_INT8, _INT8): (_INT8, _INT32),
     (_INT16, _INT16): (_INT16,),
     (_INT16, _INT8): (_INT16,),
@@ -48,14 +52,14 @@ def prepare(context: Context, node: Node) -> None:
     ensure((left.type, right.type) in _COMBINATIONS, f"BATCH_MATMUL does not multiply {left.type.name} with {right.type.name}.")
     ensure_type(output, *_COMBINATIONS[left.type, right.type])
     for tensor in (left, right):
-        if not 2 <= tensor.ndim <= 5:
-            ensure(False, f"{tensor} must have 2 to 5 dimensions.")
+        if not 2 <= tensor.ndim <= 6:
+            ensure(False, f"{tensor} must have 2 to 6 dimensions.")
     options = node.options(BatchMatMulOptions)
     product = plan_product(left, right, options.adj_x, options.adj_y)
     context.resize_tensor(output, product.shape)
     node.prepared = product
     if left.type == _FLOAT32:
-        if right.type == _INT8:
+        if right.type in _WEIGHTS:
             _prepare_hybrid(context, node, product)
         return
     if left.type == _INT16:
@@ -77,7 +81,7 @@ def bind(context: Context, node: Node) -> Thunk:
     output = node.outputs[0]
     if left.type != _FLOAT32:
         return _bind_quantized(node, product)
-    if right.type == _INT8:
+    if right.type in _WEIGHTS:
         return _bind_hybrid(node, product)
     # One right matrix for all is one call, and several calls are shared out matrix by matrix.
     lanes = 1 if product.single else lane_count(context, output.size * product.depth * _PRODUCT)
@@ -117,7 +121,7 @@ def _operand(node: Node, position: int, target: Tensor | None, dtype: np.dtype) 
     """An integer input as floats without its zero point, and the calls that make it so."""
     tensor, zero_point = node.inputs[position], dtype.type(_zero_points(node)[position])
     if target is None:
-        return node.cached(f"operand {position} {dtype}", lambda: tensor.data.astype(dtype) - zero_point), []
+        return node.cached(("operand", position, dtype, zero_point), [tensor], lambda: tensor.data.astype(dtype) - zero_point), []
     return target.data, [(partial(np.subtract, dtype=dtype), (tensor.data, zero_point, target.data))]
 
 
@@ -151,7 +155,10 @@ def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
 
 def _prepare_hybrid(context: Context, node: Node, product: MatrixProduct) -> None:
     left, right = node.inputs
-    _column_scales(right, product.columns)
+    if block_size(right):
+        ensure_blocks(right)
+    else:
+        _column_scales(right, product.columns)
     rows = left.size // max(1, product.depth), product.depth
     for _ in ("values", "quantized", "spare"):
         context.add_temporary(node, rows, _FLOAT32)
@@ -173,14 +180,19 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
     scales = np.empty(len(quantized), np.float32)
     if source.size:
         program.append((quantize, (source.reshape(quantized.shape), quantized, scales, spare)))
-    columns = _column_scales(right, product.columns)
+    size = block_size(right)
+    # Scales of blocks are part of the matrices.
+    columns = np.ones(1, np.float32) if size else _column_scales(right, product.columns)
     if len(columns) == 1:
         program.append((np.multiply, (scales, columns, scales)))
-    if arriving:
+    if size:
+        factors = given_scales(right)
+        matrices = node.cached("scaled", [right], lambda: from_blocks(right.data, factors, size))
+    elif arriving:
         matrices = arriving[0]
         program.append((np.copyto, (matrices, right.data)))
     else:
-        matrices = node.cached("matrices", lambda: right.data.astype(np.float32))
+        matrices = node.cached("matrices", [right], lambda: right.data.astype(np.float32))
     program += replace(product, adj_x=False).calls(quantized.reshape(source.shape), matrices, output)
     program.append((np.multiply, (output, scales.reshape(*source.shape[:-1], 1), output)))
     if len(columns) > 1:
@@ -188,10 +200,12 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
     return run_calls(program)
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=(_FLOAT32, _INT8, _INT16),
-    differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=(_FLOAT32, _INT8, _INT16),
+        differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none",
+    )
 )

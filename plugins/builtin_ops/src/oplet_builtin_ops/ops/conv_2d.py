@@ -10,6 +10,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_eq, ensure_type
 from oplet.schema.options import Conv2DOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -26,7 +27,7 @@ from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
-_HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.UINT8)
+_HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.UINT8)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -91,7 +92,9 @@ def _matrices(node: Node, products: Products, rows: Array, dtype: np.dtype, weig
     def make() -> Array:
         return transposed(rows.reshape(groups, products.filters // groups, -1), dtype)
 
-    return node.cached(f"matrices {dtype.char} {groups} {scaled}", make) if weights.is_constant else make()
+    # Factors are of weights and bias, and of tensors that keep their quantization.
+    key = "matrices", dtype, groups, scaled, node.inputs[0].type, node.outputs[0].type
+    return node.cached(key, [weights, node.optional_input(2) if scaled else None], make)
 
 
 def _bind_float(node: Node, products: Products) -> Thunk:
@@ -204,10 +207,15 @@ def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> list[Ca
     return layer.quantize(factors) + products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip)
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=_SOURCES,
-    differences="the bias may be missing, dilations may exceed 32767 and groups may have hybrid weights with a single scale",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=_SOURCES,
+        differences="the bias may be missing, dilations may exceed 32767 and groups may have hybrid weights with a single scale",
+    ),
+    0,
+    1,
+    mixed=True,
 )

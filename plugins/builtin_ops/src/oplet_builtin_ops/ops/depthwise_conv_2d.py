@@ -13,6 +13,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import DepthwiseConv2DOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -132,7 +133,7 @@ def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Arr
         by_tap = np.asarray(rows.T, dtype, order="C")
         return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
 
-    return node.cached(f"weights {dtype} {type(plan).__name__}", make) if node.inputs[1].is_constant else make()
+    return node.cached(("weights", dtype, type(plan), node.inputs[0].type), [node.inputs[1]], make)
 
 
 def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
@@ -176,4 +177,4 @@ def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> list
     return layer.quantize(factors) + plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES), 0, 1, mixed=True)

@@ -1,4 +1,4 @@
-"""DEQUANTIZE: integers with a scale and zero point, or short floats, to float32.
+"""DEQUANTIZE: integers with a scale and zero point, or a scale for each block, or short floats, to float32.
 
 Numerics: tflite/kernels/dequantize.h, internal/reference/dequantize.h
 """
@@ -14,6 +14,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
@@ -36,6 +37,9 @@ def prepare(context: Context, node: Node) -> None:
     context.resize_tensor(output, source.shape)
     if source.type in SHORT_FLOATS:
         return
+    if block_size(source):
+        ensure_blocks(source)
+        return
     node.prepared = scales, _ = channel_parameters(source, source.shape)
     if source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source)
@@ -52,6 +56,13 @@ def bind(context: Context, node: Node) -> Thunk:
             output[...] = source
 
         return widen
+    if size := block_size(node.inputs[0]):
+        factors = given_scales(node.inputs[0])
+
+        def scale_blocks() -> None:
+            output[...] = from_blocks(source, factors, size)
+
+        return scale_blocks
     scales, zero_points = node.prepared
     offset = zero_points.astype(np.float32)
     if not offset.any():

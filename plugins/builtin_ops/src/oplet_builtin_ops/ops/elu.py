@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
 from oplet_builtin_ops.shaping.shapes import Thunk
 
@@ -21,7 +22,7 @@ def _elu(x: NDArray[Any]) -> NDArray[Any]:
 def prepare(context: Context, node: Node) -> None:
     source, output = prepare_elementwise(context, node, *TYPES)
     if source.type == TensorType.INT8:
-        node.prepared = node.cached("table", lambda: function_table(source, output, _elu))
+        node.prepared = node.cached("table", (), lambda: function_table(source, output, _elu))
     else:
         context.add_temporary(node, source.shape)
 
@@ -41,4 +42,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=TYPES))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, all_types_but, ensure_operands
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
@@ -24,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(rows.ndim == 1, f"the row numbers {rows} must have 1 dimension.")
     ensure(table.ndim >= 2, f"the table {table} must have at least 2 dimensions.")
     ensure(table.type in _TYPES, f"{table} cannot be looked up in.")
-    if _is_blockwise(table):
+    if block_size(table):
         _check_blocks(table, output)
     elif table.type == output.type or output.type not in _FLOATS:
         ensure(table.type == output.type, f"rows of the table {table} cannot become {output.type.name}.")
@@ -38,18 +39,12 @@ def prepare(context: Context, node: Node) -> None:
     context.resize_tensor(output, (rows.size, *table.shape[1:]))
 
 
-def _is_blockwise(table: Tensor) -> bool:
-    return table.quantization is not None and table.quantization.block_size > 0
-
-
 def _check_blocks(table: Tensor, output: Tensor) -> None:
-    ensure_type(table, TensorType.INT4, TensorType.INT2)
+    ensure_type(table, TensorType.INT8, TensorType.INT4, TensorType.INT2)
     ensure_type(output, *_FLOATS)
-    size = 0 if table.quantization is None else table.quantization.block_size
     ensure(table.ndim == 2, f"a table quantized by blocks must have 2 dimensions: {table}.")
-    ensure(table.shape[1] % size == 0, f"rows of {table} cannot be cut into blocks of {size}.")
-    count = 0 if table.quantization is None else table.quantization.scales.size
-    ensure(count * size == table.size, f"{table} has {count} scales for blocks of {size} values.")
+    ensure(table.shape[1] % block_size(table) == 0, f"rows of {table} cannot be cut into blocks of {block_size(table)}.")
+    ensure_blocks(table)
 
 
 def _check_scales(table: Tensor, output: Tensor) -> None:
@@ -72,7 +67,7 @@ def bind(context: Context, node: Node) -> Thunk:
     rows, table = node.inputs
     output, numbers = node.outputs[0].data, rows.data
     count = table.shape[0]
-    plain = table.type == node.outputs[0].type and not _is_blockwise(table)
+    plain = table.type == node.outputs[0].type and not block_size(table)
 
     def check() -> None:
         if numbers.size:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
 from oplet_builtin_ops.shaping.shapes import Thunk, offer_in_place
 
@@ -26,7 +27,7 @@ def prepare(context: Context, node: Node) -> None:
     if source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
     if source.type != TensorType.FLOAT32:
-        node.prepared = node.cached(f"table of {source.type.name}", lambda: function_table(source, output, _exp))
+        node.prepared = node.cached(("table", source.type, output.type), (), lambda: function_table(source, output, _exp))
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -40,4 +41,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

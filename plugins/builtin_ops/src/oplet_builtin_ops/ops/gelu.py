@@ -18,7 +18,7 @@ def prepare(context: Context, node: Node) -> None:
         node.prepared = half_table(approximate)
     elif source.type != TensorType.FLOAT32:
         function = gelu_approximate if approximate else gelu
-        node.prepared = node.cached(f"table of {source.type.name}", lambda: function_table(source, output, function))
+        node.prepared = node.cached(("table", source.type, output.type), (), lambda: function_table(source, output, function))
 
 
 def bind(context: Context, node: Node) -> Thunk:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
@@ -104,4 +105,4 @@ def _bind_float(context: Context, source: Tensor, output: Tensor, scratch: Array
     return run_blocks(context, (source.data, output.data), _PASSES, calls, scratch)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
 from oplet_builtin_ops.shaping.shapes import Array
 
@@ -24,4 +25,6 @@ def _table(source: Tensor, output: Tensor) -> Array:
     return function_table(source, output, log)
 
 
-REGISTRATION = table_registration(np.log, _table, plain=(TensorType.FLOAT32,), quantized=(TensorType.INT8, TensorType.INT16))
+REGISTRATION = takes_halves(
+    table_registration(np.log, _table, plain=(TensorType.FLOAT32,), quantized=(TensorType.INT8, TensorType.INT16))
+)

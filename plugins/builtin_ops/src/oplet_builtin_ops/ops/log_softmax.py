@@ -12,6 +12,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multi
 from oplet_builtin_ops.arithmetic.fixed_point_functions import logarithm
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, distance_scaling
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
@@ -83,7 +84,7 @@ def prepare(context: Context, node: Node) -> None:
         output.scale == 1 / 16 and output.zero_point == zero_point,
         f"{output} has scale {output.scale:g} and zero point {output.zero_point}; LOG_SOFTMAX gives 1/16 and {zero_point}.",
     )
-    node.prepared = node.cached(f"tables of {source.type.name}", lambda: Quantized(source))
+    node.prepared = node.cached(("tables", source.type), (), lambda: Quantized(source))
     context.add_temporary(node, (*source.shape[:-1], 1), source.type)
     context.add_temporary(node, source.shape, TensorType.UINT8)
     context.add_temporary(node, source.shape, TensorType.INT32)
@@ -112,10 +113,12 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=TYPES,
-    differences="8-bit sums beyond 4096, of as many values near the largest one, stay there; LiteRT's overflow",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=TYPES,
+        differences="8-bit sums beyond 4096, of as many values near the largest one, stay there; LiteRT's overflow",
+    )
 )

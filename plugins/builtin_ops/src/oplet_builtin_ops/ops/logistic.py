@@ -31,7 +31,7 @@ def prepare(context: Context, node: Node) -> None:
         prepare_lookup(node, lambda values: logistic_int16(values, scaling))
         return
     ensure(output.scale == 1 / 256, f"{output} has scale {output.scale:g}; LOGISTIC gives {output.type.name} with scale 1/256.")
-    node.prepared = node.cached(f"table of {source.type.name}", lambda: _table(source, output))
+    node.prepared = node.cached(("table", source.type, output.type), (), lambda: _table(source, output))
 
 
 def _table(source: Tensor, output: Tensor) -> NDArray[Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Thunk, all_types_but, ensure_operands
 
-_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+_TYPES = all_types_but(TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT)
 
 
 def prepare(context: Context, node: Node) -> None:

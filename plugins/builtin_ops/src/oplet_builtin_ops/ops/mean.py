@@ -13,6 +13,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantize_multiplier
 from oplet_builtin_ops.arithmetic.scaling import rescaler
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import Call, convert, run_calls
 from oplet_builtin_ops.shaping.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
 from oplet_builtin_ops.shaping.shapes import Thunk
@@ -111,4 +112,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

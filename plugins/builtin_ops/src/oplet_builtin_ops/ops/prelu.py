@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.arithmetic.fixed_point import clip, quantized_range
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
@@ -62,7 +63,7 @@ def _largest(node: Node) -> float | None:
         high = np.maximum.reduce(alpha.data, None, initial=-np.inf)
         return float(high) if not alpha.size or (low > -np.inf and high < np.inf) else None  # a NaN is neither
 
-    return node.cached("largest alpha", find)
+    return node.cached("largest alpha", [alpha], find)
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -126,4 +127,4 @@ def _bind_float(context: Context, node: Node) -> Thunk:
     return run_any
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

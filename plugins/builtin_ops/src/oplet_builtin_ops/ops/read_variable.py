@@ -19,7 +19,7 @@ def prepare(context: Context, node: Node) -> None:
     """Check the handle; the variable may not be there yet."""
     ensure_operands(node, 1)
     check_handle(node.inputs[0])
-    if node.cached("is scalar", lambda: not node.outputs[0].shape):
+    if node.cached("is scalar", (), lambda: not node.outputs[0].shape):
         context.set_dynamic(node.outputs[0])
 
 

@@ -11,6 +11,7 @@ from oplet import Tensor, TensorType, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
 from oplet_builtin_ops.shaping.shapes import Array
 
@@ -46,10 +47,12 @@ def _compute(x: Array, y: Array) -> None:
     np.reciprocal(y, y)
 
 
-REGISTRATION = table_registration(
-    _compute,
-    _table,
-    plain=(TensorType.FLOAT32,),
-    quantized=(TensorType.INT8, TensorType.INT16),
-    positive=True,
+REGISTRATION = takes_halves(
+    table_registration(
+        _compute,
+        _table,
+        plain=(TensorType.FLOAT32,),
+        quantized=(TensorType.INT8, TensorType.INT16),
+        positive=True,
+    )
 )

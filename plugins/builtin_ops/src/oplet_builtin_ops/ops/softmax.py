@@ -55,7 +55,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure_zero_point_is_zero(source)
         _ensure_output(node, 0, 32768)
     softmax: type[Softmax8] | type[Softmax16] = Softmax16 if source.type == TensorType.INT16 else Softmax8
-    node.prepared = node.cached(f"tables of {source.type.name}", lambda: softmax(source, beta))
+    node.prepared = node.cached(("tables", source.type), (), lambda: softmax(source, beta))
     context.add_temporary(node, rows, source.type)
     context.add_temporary(node, source.shape, TensorType.UINT16 if source.type == TensorType.INT16 else TensorType.UINT8)
     context.add_temporary(node, source.shape, TensorType.INT64)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_pairs
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
@@ -53,4 +54,4 @@ def _plain(a: Array, b: Array, output: Array) -> None:
     np.multiply(output, output, output)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

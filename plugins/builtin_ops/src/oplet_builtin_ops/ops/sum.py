@@ -13,6 +13,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (
     NUMBERS,
@@ -70,10 +71,12 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=NUMBERS,
-    differences="equals the optimized kernels for int8 and int16; the reference kernels are wrong",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=NUMBERS,
+        differences="equals the optimized kernels for int8 and int16; the reference kernels are wrong",
+    )
 )

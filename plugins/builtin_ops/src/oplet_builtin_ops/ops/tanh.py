@@ -24,7 +24,7 @@ def prepare(context: Context, node: Node) -> None:
         scaling = input_scaling(source, output, shifts=(0, 1))
         prepare_lookup(node, lambda values: tanh_int16(values, scaling))
     elif source.type not in FLOATS:
-        node.prepared = node.cached(f"table of {source.type.name}", lambda: _table(source, output))
+        node.prepared = node.cached(("table", source.type, output.type), (), lambda: _table(source, output))
 
 
 def _table(source: Tensor, output: Tensor) -> NDArray[Any]:

@@ -38,9 +38,7 @@ def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None =
         rank = max(tensor.ndim for tensor in tensors)
         return np.concatenate([_values(tensor, rank) for tensor in tensors], dtype=dtype, casting="unsafe")
 
-    if not all_constant(tensors):
-        return join()
-    return node.cached(f"stack of {[tensor.index for tensor in tensors]} {dtype}", join)
+    return node.cached(("stack", tuple(tensor.index for tensor in tensors), dtype), tensors, join)
 
 
 def _values(tensor: Tensor, rank: int) -> Array:

@@ -61,7 +61,7 @@ def bind(context: Context, node: Node) -> Thunk:
     by_tap = weights.data.transpose(1, 2, 3, 0)
     matrices: Array
     if weights.is_constant:
-        matrices = node.cached("matrices", lambda: np.ascontiguousarray(by_tap))
+        matrices = node.cached("matrices", [weights], lambda: np.ascontiguousarray(by_tap))
     else:
         matrices = np.empty(by_tap.shape, np.float32)
     steps = [

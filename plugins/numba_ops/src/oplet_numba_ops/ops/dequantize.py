@@ -13,7 +13,7 @@ from oplet_numba_ops.overriding import Bind, override
 
 def plan(context: Context, node: Node) -> Bind | None:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type not in DEQUANTIZE:
+    if source.type not in DEQUANTIZE or node.prepared is None:  # None stands for blocks
         return None
     scales, zero_points = node.prepared
     if scales.size != 1:

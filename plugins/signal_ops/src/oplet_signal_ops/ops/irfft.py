@@ -37,7 +37,7 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     spectrum, signal = node.inputs[0].data, node.outputs[0].data
     length = signal.shape[-1]
-    apply = node.cached("transform", lambda: inverse_transform(length, spectrum.dtype))
+    apply = node.cached(("transform", length, spectrum.dtype), (), lambda: inverse_transform(length, spectrum.dtype))
     rows = math.prod(signal.shape[:-1])
     source, target = spectrum.reshape(rows, spectrum.shape[-1])[:, : length + 2], signal.reshape(rows, length)
 

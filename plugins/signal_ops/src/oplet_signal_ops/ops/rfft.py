@@ -34,7 +34,7 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     signal, filled, spectrum = node.inputs[0].data, node.prepared.data, node.outputs[0].data
     length, samples = filled.shape[-1], signal.shape[-1]
-    apply = node.cached("transform", lambda: transform(length, signal.dtype))
+    apply = node.cached(("transform", length, signal.dtype), (), lambda: transform(length, signal.dtype))
     rows = math.prod(signal.shape[:-1])
     source, target = filled.reshape(rows, length), spectrum.reshape(rows, length + 2)
 

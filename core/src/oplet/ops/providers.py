@@ -1,0 +1,91 @@
+"""Who may serve a node: the best first, and after those that decline it, the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from oplet.ops.context import Kept, Node
+from oplet.ops.registration import Registration
+
+__all__ = ["Providers"]
+
+
+class _Provider:
+    """One of them, and what its kernel keeps for the node."""
+
+    __slots__ = ("kept", "registration", "started", "user_data")
+
+    def __init__(self, registration: Registration, started: bool) -> None:
+        self.registration = registration
+        self.started = started
+        self.user_data: Any = None
+        self.kept: Kept = None, None
+
+
+class Providers:
+    """The providers of one node that were asked so far, and where the next ones come from.
+
+    Each keeps its `user_data` and what it cached, so that a node may go to and fro between them as its shapes change.
+
+    Args:
+        node: served by its first provider.
+        rest: the others, the best first; they are loaded when they are asked.
+        started: whether the first one's `init` was called.
+
+    Attributes:
+        declined: who declined in the last prepare, with the reasons, in order.
+    """
+
+    def __init__(self, node: Node, rest: Iterator[Registration], *, started: bool) -> None:
+        self.declined: list[tuple[Registration, str]] = []
+        self._node = node
+        self._rest = rest
+        self._at = 0
+        self._asked = [] if node.registration is None else [_Provider(node.registration, started)]
+
+    @property
+    def started(self) -> bool:
+        """Whether `init` of the one that serves the node now was called."""
+        return self._asked[self._at].started
+
+    def start(self) -> None:
+        """Note that it was."""
+        self._asked[self._at].started = True
+
+    def restart(self) -> None:
+        """Give the node back to the first one, who is asked again."""
+        self.declined.clear()
+        if self._at:
+            self._take(0)
+
+    def hand_on(self, reason: str) -> bool:
+        """Give the node to the next one; return whether there is one.
+
+        Args:
+            reason: why the one that has it declines.
+        """
+        self.declined.append((self._asked[self._at].registration, reason))
+        if self._at + 1 == len(self._asked):
+            following = next(self._rest, None)
+            if following is None:
+                return False
+            self._asked.append(_Provider(following, False))
+        self._take(self._at + 1)
+        return True
+
+    def initialized(self) -> list[tuple[Registration, Any]]:
+        """Those whose `init` was called, with what it returned."""
+        self._keep()
+        return [(each.registration, each.user_data) for each in self._asked if each.started]
+
+    def _keep(self) -> None:
+        here, node = self._asked[self._at], self._node
+        here.user_data, here.kept = node.user_data, node.kept
+
+    def _take(self, at: int) -> None:
+        self._keep()
+        self._at = at
+        there, node = self._asked[at], self._node
+        node.registration, node.user_data, node.kept = there.registration, there.user_data, there.kept
+        node.prepared = None

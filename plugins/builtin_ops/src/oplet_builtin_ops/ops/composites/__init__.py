@@ -1,0 +1,1 @@
+"""Composites that converters write and that are computed as a whole, one module each."""
