@@ -52,40 +52,48 @@ class Case:
     refusals: dict[str, str] = field(default_factory=dict)
 
 
+class _Arrays:
+    """Arrays by short names; those that are equal have one."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Array] = {}
+        self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+
+    def keep(self, value: Array) -> str:
+        """The name of an array."""
+        key = (str(value.dtype), value.shape, value.tobytes())
+        if key not in self._known:
+            self._known[key] = f"a{len(self.named)}"
+            self.named[self._known[key]] = value
+        return self._known[key]
+
+    def table(self, values: dict[str, Array]) -> dict[str, str]:
+        """The names of several."""
+        return {name: self.keep(np.asarray(value)) for name, value in values.items()}
+
+
 def write_all(path: Path, cases: Sequence[Case]) -> None:
-    """Write cases into one zip, each in a folder of its name; arrays that are equal are kept once in a folder."""
+    """Write cases into one zip, each in a folder of its name; the same cases give the same file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         for case in cases:
-            arrays: dict[str, Array] = {}
-            known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-
-            def keep(value: Array) -> str:
-                value = np.asarray(value)
-                print_ = (str(value.dtype), value.shape, value.tobytes())
-                if print_ not in known:
-                    known[print_] = f"a{len(arrays)}"
-                    arrays[known[print_]] = value
-                return known[print_]
-
+            arrays = _Arrays()
             steps = [
                 {
                     "signature": step.signature,
-                    "inputs": {name: keep(value) for name, value in step.inputs.items()},
-                    "answers": {
-                        way: {name: keep(value) for name, value in answer.items()} for way, answer in step.answers.items()
-                    },
+                    "inputs": arrays.table(step.inputs),
+                    "answers": {way: arrays.table(answer) for way, answer in step.answers.items()},
                 }
                 for step in case.steps
             ]
             meta = {"source": case.source, "refusals": case.refusals, "steps": steps}
             stored = io.BytesIO()
-            np.savez(stored, **arrays)  # type: ignore[arg-type]
+            np.savez(stored, allow_pickle=False, **arrays.named)  # type: ignore[arg-type]
             for name, body in (
                 ("model.tflite", case.model),
                 ("io.npz", stored.getvalue()),
                 ("case.json", json.dumps(meta, indent=1).encode()),
             ):
-                entry = zipfile.ZipInfo(f"{case.name}/{name}")  # a fixed date: the same cases give the same file
+                entry = zipfile.ZipInfo(f"{case.name}/{name}")  # with a fixed date
                 entry.compress_type = zipfile.ZIP_LZMA
                 archive.writestr(entry, body)
 

@@ -9,7 +9,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from .cases import Array, Step
 
-__all__ = ["fit_inputs", "operators", "opened"]
+__all__ = ["fit_inputs", "opened", "operators"]
 
 #: numpy's types of those tensors whose inputs a framework gives otherwise: wider, or not quantized.
 _INTEGERS = {

@@ -46,7 +46,10 @@ def _scale(values: Sequence[Array]) -> float:
 def _distance(a: Array, b: Array) -> float:
     """The largest difference; infinite where one is no number and the other is."""
     with np.errstate(all="ignore"):
-        a, b = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64), b.astype(a.dtype if a.dtype.kind == "c" else np.float64)
+        a, b = (
+            a.astype(np.complex128 if a.dtype.kind == "c" else np.float64),
+            b.astype(a.dtype if a.dtype.kind == "c" else np.float64),
+        )
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         apart = np.where(same, 0.0, np.abs(a - b))
     if not apart.size:
@@ -69,7 +72,9 @@ def grade_output(got: Array, wants: Sequence[Array], own: Array | None = None) -
             return Verdict("equal")
         nearest = min((_distance(got, want) for want in [*fitting, *allowed]), default=float("inf"))
         count = min(int((got != want).sum()) for want in [*fitting, *allowed])
-        return Verdict("near" if nearest <= 1 and got.dtype.kind in "iu" else "wrong", f"off by up to {nearest:g}, {count} of {got.size}")
+        return Verdict(
+            "near" if nearest <= 1 and got.dtype.kind in "iu" else "wrong", f"off by up to {nearest:g}, {count} of {got.size}"
+        )
     epsilon = 1e-3 if got.dtype == np.float16 else RELATIVE
     scale = _scale([*fitting, *allowed])
     spread = max((_distance(a, b) for a in fitting for b in fitting), default=0.0)

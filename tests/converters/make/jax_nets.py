@@ -48,12 +48,19 @@ def _norm(x: Any) -> Any:
 NETS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
     "mlp": (lambda x: jax.nn.gelu(x @ _W) @ _W.T, [(3, 8)]),
     "activations": (
-        lambda x: jnp.stack([jax.nn.silu(x), jax.nn.selu(x), jax.nn.softplus(x), jax.nn.hard_swish(x), jax.nn.log_sigmoid(x), jax.nn.relu6(x)]),
+        lambda x: jnp.stack(
+            [jax.nn.silu(x), jax.nn.selu(x), jax.nn.softplus(x), jax.nn.hard_swish(x), jax.nn.log_sigmoid(x), jax.nn.relu6(x)]
+        ),
         [(3, 8)],
     ),
-    "conv_same": (lambda x: lax.conv_general_dilated(x, _KERNEL, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")), [(1, 7, 8, 3)]),
+    "conv_same": (
+        lambda x: lax.conv_general_dilated(x, _KERNEL, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")),
+        [(1, 7, 8, 3)],
+    ),
     "conv_dilated": (
-        lambda x: lax.conv_general_dilated(x, _KERNEL, (1, 1), "VALID", rhs_dilation=(2, 2), dimension_numbers=("NHWC", "HWIO", "NHWC")),
+        lambda x: lax.conv_general_dilated(
+            x, _KERNEL, (1, 1), "VALID", rhs_dilation=(2, 2), dimension_numbers=("NHWC", "HWIO", "NHWC")
+        ),
         [(1, 7, 8, 3)],
     ),
     "conv_nchw": (
@@ -93,19 +100,31 @@ NETS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
         [(3, 5, 2)],
     ),
     "elementwise": (
-        lambda x: jnp.stack([jnp.sinh(x), jnp.arctan(x), jnp.log1p(jnp.abs(x)), jnp.cbrt(x), lax.erf(x), jnp.sign(x), jnp.round(x), jnp.exp2(x)]),
+        lambda x: jnp.stack(
+            [jnp.sinh(x), jnp.arctan(x), jnp.log1p(jnp.abs(x)), jnp.cbrt(x), lax.erf(x), jnp.sign(x), jnp.round(x), jnp.exp2(x)]
+        ),
         [(3, 4)],
     ),
     "integers": (lambda a, b: (a // (b + 1), a % (b + 1), jnp.maximum(a, b), a * b, a > b), [((3, 4), 99), ((3, 4), 9)]),
     "shapes": (
-        lambda x: (jnp.tile(x, (2, 1)), jnp.flip(x, (0, 1)), jnp.roll(x, 2, 1), jnp.pad(x, 1, mode="reflect"), jnp.repeat(x, 2, 1), jnp.tril(x)),
+        lambda x: (
+            jnp.tile(x, (2, 1)),
+            jnp.flip(x, (0, 1)),
+            jnp.roll(x, 2, 1),
+            jnp.pad(x, 1, mode="reflect"),
+            jnp.repeat(x, 2, 1),
+            jnp.tril(x),
+        ),
         [(4, 5)],
     ),
     "pad_negative": (lambda x: lax.pad(x, 0.5, ((1, -1, 0), (0, 2, 1))), [(4, 5)]),
     "one_hot": (lambda at: jax.nn.one_hot(at, 6) @ jnp.eye(6, 3), [((5,), 6)]),
     "fft": (lambda x: jnp.abs(jnp.fft.rfft(x)), [(2, 16)]),
     "einsum": (lambda a, b: jnp.einsum("abc,cde->bade", a, b), [(2, 3, 4), (4, 3, 2)]),
-    "resize": (lambda x: (jax.image.resize(x, (1, 7, 9, 2), "bilinear"), jax.image.resize(x, (1, 8, 10, 2), "nearest")), [(1, 4, 5, 2)]),
+    "resize": (
+        lambda x: (jax.image.resize(x, (1, 7, 9, 2), "bilinear"), jax.image.resize(x, (1, 8, 10, 2), "nearest")),
+        [(1, 4, 5, 2)],
+    ),
 }
 
 

@@ -111,7 +111,9 @@ def _application(name: str, **options: Any) -> Callable[[Any], Any]:
 
 NETS: dict[str, Net] = {
     "dense": Net((8,), lambda x: layers.Dense(4, activation="relu")(layers.Dense(16, activation="tanh")(x))),
-    "wide_dense": Net((128,), lambda x: layers.Dense(10)(layers.Dense(128, activation="relu")(x)), ("float", "dynamic", "int8", "int16x8")),
+    "wide_dense": Net(
+        (128,), lambda x: layers.Dense(10)(layers.Dense(128, activation="relu")(x)), ("float", "dynamic", "int8", "int16x8")
+    ),
     "conv": Net((9, 8, 3), lambda x: layers.Conv2D(4, 3, strides=2)(layers.Conv2D(32, 3, dilation_rate=2, activation="relu")(x))),
     "grouped": Net((8, 8, 4), lambda x: layers.Conv2D(8, 3, groups=2)(x), SOME),
     "separable": Net((8, 8, 3), _separable),
@@ -138,12 +140,18 @@ NETS: dict[str, Net] = {
     "conv_lstm": Net((3, 5, 5, 2), lambda x: layers.ConvLSTM2D(3, 3)(x), ("float",), batch=1),
     "time_distributed": Net((3, 6, 6, 2), lambda x: layers.TimeDistributed(layers.Conv2D(3, 3))(x), SOME),
     "shapes": Net(
-        (4, 6, 2), lambda x: layers.Reshape((8, 4))(layers.Permute((2, 1, 3))(layers.ZeroPadding2D(((1, 1), (0, 0)))(layers.Cropping2D(1)(x)))), SOME
+        (4, 6, 2),
+        lambda x: layers.Reshape((8, 4))(
+            layers.Permute((2, 1, 3))(layers.ZeroPadding2D(((1, 1), (0, 0)))(layers.Cropping2D(1)(x)))
+        ),
+        SOME,
     ),
     "repeat_dot": Net((6,), lambda x: layers.Dot(1)([layers.RepeatVector(3)(x), layers.RepeatVector(3)(x)]), ("float",)),
     "mobilenet": Net((32, 32, 3), _application("MobileNet", alpha=0.25), ("dynamic", "int8", "int16x8")),
     "mobilenet_v2": Net((32, 32, 3), _application("MobileNetV2", alpha=0.1), ("float", "dynamic", "int8", "uint8io")),
-    "mobilenet_v3": Net((32, 32, 3), _application("MobileNetV3Small", alpha=0.25, minimalistic=True), ("float", "dynamic", "int8")),
+    "mobilenet_v3": Net(
+        (32, 32, 3), _application("MobileNetV3Small", alpha=0.25, minimalistic=True), ("float", "dynamic", "int8")
+    ),
 }
 
 
@@ -156,7 +164,9 @@ def _converter(model: Any, scheme: str, samples: list[np.ndarray[Any, Any]]) -> 
         converter.target_spec.supported_types = [tf.float16]
     if scheme in ("int8", "int16x8", "uint8io", "int8io"):
         converter.representative_dataset = lambda: ([sample] for sample in samples)
-        kind = ops.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8 if scheme == "int16x8" else ops.TFLITE_BUILTINS_INT8
+        kind = (
+            ops.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8 if scheme == "int16x8" else ops.TFLITE_BUILTINS_INT8
+        )
         converter.target_spec.supported_ops = [kind, ops.TFLITE_BUILTINS]
     if scheme in ("uint8io", "int8io"):
         converter.inference_input_type = converter.inference_output_type = tf.uint8 if scheme == "uint8io" else tf.int8

@@ -16,7 +16,17 @@ _CONV = ("dynamic8", "dynamic4", "weights4", "static8", "static16")
 
 #: The maker's module, the net, and its recipes.
 QUANTIZED: dict[tuple[str, str], tuple[str, ...]] = {
-    ("torch_layers", "mlp"): (*_DENSE, "dynamic2", "blocks32_8bit", "blocks32_2bit", "hadamard8", "weights4", "octav4", "legacy8", "halves"),
+    ("torch_layers", "mlp"): (
+        *_DENSE,
+        "dynamic2",
+        "blocks32_8bit",
+        "blocks32_2bit",
+        "hadamard8",
+        "weights4",
+        "octav4",
+        "legacy8",
+        "halves",
+    ),
     ("torch_layers", "conv2d"): (*_CONV, "weights8", "halves", "legacy8"),
     ("torch_layers", "conv2d_depthwise"): _CONV,
     ("torch_layers", "conv2d_groups"): _CONV,

@@ -18,11 +18,20 @@ __all__ = ["NETS", "models"]
 
 if importlib.util.find_spec("torchvision") is None:
     # timm imports pictures' transforms and one layer, which no net here uses, from a package that is large.
-    for _name in ("", ".ops", ".ops.misc", ".models", ".models.feature_extraction", ".transforms", ".transforms.functional", ".datasets"):
+    for _name in (
+        "",
+        ".ops",
+        ".ops.misc",
+        ".models",
+        ".models.feature_extraction",
+        ".transforms",
+        ".transforms.functional",
+        ".datasets",
+    ):
         sys.modules[f"torchvision{_name}"] = mock.MagicMock()
     sys.modules["torchvision.ops.misc"].FrozenBatchNorm2d = type("FrozenBatchNorm2d", (nn.Module,), {})
-import timm  # noqa: E402
-from timm.models import mlp_mixer  # noqa: E402
+import timm
+from timm.models import mlp_mixer
 
 #: Name: timm's name, the picture's side, and the options that make it small.
 NETS: dict[str, tuple[str, int, dict[str, Any]]] = {
@@ -40,14 +49,22 @@ NETS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "vit4": ("test_vit4", 32, {"img_size": 32}),
     "convnext": ("convnext_atto", 32, {"depths": (1, 1, 2, 1), "dims": (8, 16, 24, 32)}),
     "convnextv2": ("convnextv2_atto", 32, {"depths": (1, 1, 1, 1), "dims": (8, 16, 24, 32)}),
-    "swin": ("swin_tiny_patch4_window7_224", 32, {"img_size": 32, "window_size": 4, "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4)}),
+    "swin": (
+        "swin_tiny_patch4_window7_224",
+        32,
+        {"img_size": 32, "window_size": 4, "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4)},
+    ),
     "swin_v2": (
         "swinv2_tiny_window8_256",
         32,
         {"img_size": 32, "window_size": 4, "embed_dim": 16, "depths": (2, 2), "num_heads": (2, 4)},
     ),
     "vit": ("vit_tiny_patch16_224", 32, {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 4}),
-    "deit": ("deit_tiny_distilled_patch16_224", 32, {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 4}),
+    "deit": (
+        "deit_tiny_distilled_patch16_224",
+        32,
+        {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 4},
+    ),
     "tiny_vit": (
         "tiny_vit_5m_224",
         64,
@@ -56,8 +73,16 @@ NETS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "pvt": ("pvt_v2_b0", 32, {"depths": (1, 1, 1, 1), "embed_dims": (8, 16, 24, 32), "num_heads": (1, 2, 3, 4)}),
     "xcit": ("xcit_nano_12_p16_224", 32, {"img_size": 32, "embed_dim": 32, "depth": 2, "num_heads": 4, "cls_attn_layers": 1}),
     "mixer": ("MlpMixer", 32, {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2}),
-    "gmlp": ("MlpMixer", 32, {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2, "block_layer": mlp_mixer.SpatialGatingBlock}),
-    "resmlp": ("MlpMixer", 32, {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2, "block_layer": mlp_mixer.ResBlock}),
+    "gmlp": (
+        "MlpMixer",
+        32,
+        {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2, "block_layer": mlp_mixer.SpatialGatingBlock},
+    ),
+    "resmlp": (
+        "MlpMixer",
+        32,
+        {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2, "block_layer": mlp_mixer.ResBlock},
+    ),
     "edgenext": ("edgenext_xx_small", 64, {"depths": (1, 1, 2, 2), "dims": (8, 16, 24, 32), "heads": (2, 2, 2, 2)}),
     "repvgg": ("test_byobnet", 32, {}),
     "repvit": ("repvit_m0_9", 64, {"embed_dim": (8, 16, 24, 32), "depth": (1, 1, 1, 1)}),
@@ -65,13 +90,16 @@ NETS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "ghostnet": ("ghostnet_050", 32, {}),
     "inception_next": ("inception_next_atto", 32, {"depths": (1, 1, 1, 1), "dims": (16, 16, 24, 32)}),
     "mobilevit": ("mobilevit_xxs", 64, {}),
-    "coat_lite": ("coat_lite_tiny", 32, {"img_size": 32, "embed_dims": (8, 16, 24, 32), "serial_depths": (1, 1, 1, 1), "num_heads": 4}),
+    "coat_lite": (
+        "coat_lite_tiny",
+        32,
+        {"img_size": 32, "embed_dims": (8, 16, 24, 32), "serial_depths": (1, 1, 1, 1), "num_heads": 4},
+    ),
     "pit": ("pit_ti_224", 64, {"img_size": 64, "base_dims": (8, 8, 8), "depth": (1, 1, 1), "heads": (2, 2, 4)}),
     "cait": ("cait_xxs24_224", 32, {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 1, "num_heads": 4}),
     "levit": ("levit_128s", 64, {"img_size": 64, "embed_dim": (16, 24, 32), "depth": (1, 1, 1), "num_heads": (2, 3, 4)}),
     "maxvit": ("test_vit", 32, {"img_size": 32}),
 }
-
 
 
 def _net(name: str) -> Net:

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ..cases import Case
-from .torch_common import convert, Net, flags, floats, function, integers
+from .torch_common import Net, convert, flags, floats, function, integers
 
 __all__ = ["NETS", "models"]
 
@@ -29,12 +29,8 @@ NETS: dict[str, Net] = {
     "scatter_int": function(
         lambda x, at, y: torch.scatter_add(x, 0, at, y), integers(9, 5), integers(5, 7, dtype=INDEX), integers(9, 7)
     ),
-    "index_add": function(
-        lambda x, at, y: torch.index_add(x, 0, at, y), floats(5, 3), integers(5, 4, dtype=INDEX), floats(4, 3)
-    ),
-    "index_put": function(
-        lambda x, at, y: torch.index_put(x, (at,), y), floats(5, 3), integers(5, 2, dtype=INDEX), floats(2, 3)
-    ),
+    "index_add": function(lambda x, at, y: torch.index_add(x, 0, at, y), floats(5, 3), integers(5, 4, dtype=INDEX), floats(4, 3)),
+    "index_put": function(lambda x, at, y: torch.index_put(x, (at,), y), floats(5, 3), integers(5, 2, dtype=INDEX), floats(2, 3)),
     "index_put_add": function(
         lambda x, at, y: torch.index_put(x, (at,), y, accumulate=True), floats(5, 3), integers(5, 4, dtype=INDEX), floats(4, 3)
     ),
@@ -75,9 +71,7 @@ NETS: dict[str, Net] = {
     "bicubic": function(
         lambda x: functional.interpolate(x, size=(6, 7), mode="bicubic", align_corners=False), floats(1, 2, 4, 5)
     ),
-    "linear_1d": function(
-        lambda x: functional.interpolate(x, size=9, mode="linear", align_corners=False), floats(1, 3, 5)
-    ),
+    "linear_1d": function(lambda x: functional.interpolate(x, size=9, mode="linear", align_corners=False), floats(1, 3, 5)),
     "grid_sample": function(
         lambda x, g: functional.grid_sample(x, g.tanh(), align_corners=False), floats(1, 2, 5, 6), floats(1, 4, 3, 2)
     ),
@@ -91,9 +85,7 @@ NETS: dict[str, Net] = {
     "max_pool_dilated": function(lambda x: functional.max_pool2d(x, 2, 1, dilation=2), floats(1, 3, 7, 9)),
     "max_pool_indices": function(lambda x: functional.max_pool2d(x, 2, return_indices=True), floats(1, 2, 4, 6)),
     "avg_pool": function(lambda x: functional.avg_pool2d(x, 3, 2, 1), floats(1, 3, 9, 9)),
-    "avg_pool_valid_count": function(
-        lambda x: functional.avg_pool2d(x, 3, 2, 1, count_include_pad=False), floats(1, 3, 9, 9)
-    ),
+    "avg_pool_valid_count": function(lambda x: functional.avg_pool2d(x, 3, 2, 1, count_include_pad=False), floats(1, 3, 9, 9)),
     "avg_pool_1d": function(lambda x: functional.avg_pool1d(x, 3, 1, 1), floats(2, 3, 9)),
     "adaptive_avg": function(lambda x: functional.adaptive_avg_pool2d(x, (2, 3)), floats(1, 3, 7, 8)),
     "max_pool_3d": function(lambda x: functional.max_pool3d(x, 2), floats(1, 2, 4, 4, 6)),
@@ -152,16 +144,31 @@ NETS: dict[str, Net] = {
         ),
         floats(2, 7),
     ),
-    "atan2_pow": function(lambda x, y: (torch.atan2(x, y), x.abs().pow(y), torch.fmod(x, y), torch.remainder(x, y)), floats(3, 5), floats(3, 5)),
+    "atan2_pow": function(
+        lambda x, y: (torch.atan2(x, y), x.abs().pow(y), torch.fmod(x, y), torch.remainder(x, y)), floats(3, 5), floats(3, 5)
+    ),
     "int_math": function(
         lambda x, y: (x // (y + 1), x % (y + 1), x & y, x | y, x ^ y, x << 2, x >> 1, ~x),
         integers(99, 3, 5),
         integers(9, 3, 5),
     ),
-    "compare": function(lambda x, y: ((x > y) & (x != y) | ~(x <= 0), torch.isnan(x / y), (x == x).any(1), (x > 0).all(0)), floats(3, 5), floats(3, 5)),
+    "compare": function(
+        lambda x, y: ((x > y) & (x != y) | ~(x <= 0), torch.isnan(x / y), (x == x).any(1), (x > 0).all(0)),
+        floats(3, 5),
+        floats(3, 5),
+    ),
     "clamp": function(lambda x: (x.clamp(-0.5, 0.7), x.clamp(min=0.1), x.clamp(max=torch.tensor([0.1, 0.2]))), floats(3, 2)),
     "reductions": function(
-        lambda x: (x.sum(1), x.mean((0, 2)), x.amax(2), x.amin(0), x.prod(1), x.std(2), x.var((1, 2), unbiased=False), x.norm(dim=1)),
+        lambda x: (
+            x.sum(1),
+            x.mean((0, 2)),
+            x.amax(2),
+            x.amin(0),
+            x.prod(1),
+            x.std(2),
+            x.var((1, 2), unbiased=False),
+            x.norm(dim=1),
+        ),
         floats(3, 4, 5),
     ),
     "argmax": function(lambda x: (x.argmax(1), x.argmin(2), x.argmax()), floats(3, 4, 5)),
@@ -200,14 +207,16 @@ NETS: dict[str, Net] = {
         ),
         floats(1, 3, 4),
     ),
-    "slices": function(lambda x: (x[:, 1:, ::2], x[..., -1], x[0, None, 2:0:-1] if False else x[:1, -3:-1], x.narrow(1, 1, 2)), floats(2, 4, 6)),
+    "slices": function(
+        lambda x: (x[:, 1:, ::2], x[..., -1], x[0, None, 2:0:-1] if False else x[:1, -3:-1], x.narrow(1, 1, 2)), floats(2, 4, 6)
+    ),
     "one_hot": function(lambda at: functional.one_hot(at, 7).float(), integers(7, 2, 5, dtype=INDEX)),
     "casts": function(lambda x: (x.int(), x.to(torch.int64), x.bool(), x.half().float(), x.to(torch.uint8)), floats(3, 5)),
-    "half_chain": function(
-        lambda x: (x.exp() * 0.5 + x.tanh()).softmax(-1), floats(3, 8, dtype=torch.float16)
-    ),
+    "half_chain": function(lambda x: (x.exp() * 0.5 + x.tanh()).softmax(-1), floats(3, 8, dtype=torch.float16)),
     "half_elementwise": function(
-        lambda x: torch.stack([x.exp(), x.abs().sqrt(), x.abs().add(0.5).log(), x.sin(), x.sigmoid(), x.relu(), -x, x.abs().rsqrt()]),
+        lambda x: torch.stack(
+            [x.exp(), x.abs().sqrt(), x.abs().add(0.5).log(), x.sin(), x.sigmoid(), x.relu(), -x, x.abs().rsqrt()]
+        ),
         floats(3, 8, dtype=torch.float16),
     ),
     "half_reduce": function(
@@ -217,7 +226,10 @@ NETS: dict[str, Net] = {
         lambda a, b: functional.gelu(a @ b), floats(3, 8, dtype=torch.float16), floats(8, 5, dtype=torch.float16)
     ),
     "attention_function": function(
-        lambda q, k, v: functional.scaled_dot_product_attention(q, k, v), floats(1, 2, 5, 8), floats(1, 2, 7, 8), floats(1, 2, 7, 8)
+        lambda q, k, v: functional.scaled_dot_product_attention(q, k, v),
+        floats(1, 2, 5, 8),
+        floats(1, 2, 7, 8),
+        floats(1, 2, 7, 8),
     ),
     "attention_causal": function(
         lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True),
@@ -233,10 +245,10 @@ NETS: dict[str, Net] = {
         flags(2, 1, 4, 6),
     ),
     "fft": function(lambda x: torch.fft.rfft2(x).abs(), floats(2, 8, 8)),
-    "stft": function(
-        lambda x: torch.stft(x, 16, 8, window=torch.hann_window(16), return_complex=True).abs(), floats(1, 64)
+    "stft": function(lambda x: torch.stft(x, 16, 8, window=torch.hann_window(16), return_complex=True).abs(), floats(1, 64)),
+    "histogram": function(
+        lambda at: torch.bincount(at, minlength=5) if False else functional.one_hot(at, 5).sum(0), integers(5, 9, dtype=INDEX)
     ),
-    "histogram": function(lambda at: torch.bincount(at, minlength=5) if False else functional.one_hot(at, 5).sum(0), integers(5, 9, dtype=INDEX)),
     "bucketize": function(lambda x: torch.bucketize(x, torch.tensor([-1.0, 0.0, 0.5])), floats(3, 4)),
     "searchsorted": function(lambda x: torch.searchsorted(torch.tensor([-1.0, 0.0, 0.5]), x), floats(3, 4)),
     "arange_like": function(lambda x: torch.arange(x.shape[1]) * x, integers(9, 2, 5)),
@@ -245,7 +257,9 @@ NETS: dict[str, Net] = {
     "uint8_equal": function(lambda x, y: x == y, integers(5, 3, 4, dtype=torch.uint8), integers(5, 3, 4, dtype=torch.uint8)),
     "int8_math": function(lambda x, y: (x + y, x * y), integers(9, 3, 4, dtype=torch.int8), integers(9, 3, 4, dtype=torch.int8)),
     "int16_math": function(
-        lambda x, y: (x + y, x - y, torch.maximum(x, y)), integers(99, 3, 4, dtype=torch.int16), integers(99, 3, 4, dtype=torch.int16)
+        lambda x, y: (x + y, x - y, torch.maximum(x, y)),
+        integers(99, 3, 4, dtype=torch.int16),
+        integers(99, 3, 4, dtype=torch.int16),
     ),
     "int64_math": function(
         lambda x, y: (x + y, x * y, x.sum(1), x.amax(0)), integers(1 << 40, 3, 4, dtype=INDEX), integers(99, 3, 4, dtype=INDEX)

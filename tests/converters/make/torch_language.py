@@ -108,7 +108,11 @@ def _convert(name: str, module: str, kind: str, configuration: str, extra: dict[
         )
     ]
     feeds += [
-        ("decode", torch.randint(1, 64, (1, 1), generator=generator, dtype=torch.int32), torch.tensor([PROMPT + n], dtype=torch.int32))
+        (
+            "decode",
+            torch.randint(1, 64, (1, 1), generator=generator, dtype=torch.int32),
+            torch.tensor([PROMPT + n], dtype=torch.int32),
+        )
         for n in range(2)
     ]
     builder: Any = litert_torch

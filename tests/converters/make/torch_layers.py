@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from ..cases import Case
-from .torch_common import convert, Net, Spec, floats, integers
+from .torch_common import Net, Spec, convert, floats, integers
 
 __all__ = ["NETS", "models"]
 
@@ -101,7 +101,10 @@ class _Vit(nn.Module):
         self.token = nn.Parameter(torch.randn(1, 1, width))
         self.places = nn.Parameter(torch.randn(1, 17, width))
         self.blocks = nn.Sequential(
-            *(nn.TransformerEncoderLayer(width, 4, 2 * width, activation="gelu", batch_first=True, norm_first=True) for _ in range(depth))
+            *(
+                nn.TransformerEncoderLayer(width, 4, 2 * width, activation="gelu", batch_first=True, norm_first=True)
+                for _ in range(depth)
+            )
         )
         self.head = nn.Linear(width, 10)
 
@@ -130,7 +133,9 @@ class _Bert(nn.Module):
         super().__init__()
         self.words, self.places, self.kinds = nn.Embedding(64, width), nn.Embedding(16, width), nn.Embedding(2, width)
         self.norm = nn.LayerNorm(width)
-        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(width, 4, 64, activation="gelu", batch_first=True) for _ in range(2)])
+        self.layers = nn.ModuleList(
+            [nn.TransformerEncoderLayer(width, 4, 64, activation="gelu", batch_first=True) for _ in range(2)]
+        )
         self.pool = nn.Linear(width, width)
 
     def forward(self, at: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
@@ -230,13 +235,26 @@ NETS: dict[str, Net] = {
     ),
     "pooled": _layer(
         lambda: nn.Sequential(
-            nn.Conv2d(3, 8, 3), nn.LeakyReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3), nn.PReLU(8), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(32, 5), nn.Softmax(-1)
+            nn.Conv2d(3, 8, 3),
+            nn.LeakyReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(8, 8, 3),
+            nn.PReLU(8),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32, 5),
+            nn.Softmax(-1),
         ),
         floats(1, 3, 14, 14),
     ),
     "autoencoder": _layer(
         lambda: nn.Sequential(
-            nn.Conv2d(1, 4, 3, stride=2, padding=1), nn.ReLU(), nn.ConvTranspose2d(4, 4, 4, stride=2, padding=1), nn.ELU(), nn.Conv2d(4, 1, 1), nn.Sigmoid()
+            nn.Conv2d(1, 4, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.ConvTranspose2d(4, 4, 4, stride=2, padding=1),
+            nn.ELU(),
+            nn.Conv2d(4, 1, 1),
+            nn.Sigmoid(),
         ),
         floats(1, 1, 12, 12),
     ),
