@@ -147,10 +147,7 @@ NETS: dict[str, Net] = {
         SOME,
     ),
     "repeat_dot": Net((6,), lambda x: layers.Dot(1)([layers.RepeatVector(3)(x), layers.RepeatVector(3)(x)]), ("float",)),
-    "mobilenet": Net((32, 32, 3), _application("MobileNet", alpha=0.25), ("dynamic", "int8", "int16x8")),
-    "mobilenet_v2": Net((32, 32, 3), _application("MobileNetV2", alpha=0.1), ("float", "dynamic", "int8", "uint8io")),
-        (32, 32, 3), _application("MobileNetV3Small", alpha=0.25, minimalistic=True), ("float", "dynamic", "int8")
-    ),
+    "mobilenet_v2": Net((32, 32, 3), _application("MobileNetV2", alpha=0.1), ("int8",)),
 }
 
 
