@@ -20,7 +20,7 @@ class _Provider:
         self.registration = registration
         self.started = started
         self.user_data: Any = None
-        self.cache: dict[str, Any] | None = None
+        self.cache: Any = None
 
 
 class Providers:
