@@ -171,8 +171,9 @@ def test_a_model_with_constants_in_other_files_is_refused(kernels: Cut, digits: 
 def test_what_reads_custom_options_is_there_when_kernels_read_some() -> None:
     kernels = cut(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
     made = program(kernels, "1")
-    assert "oplet/vendored/flatbuffers/flexbuffers.py" in made.core
-    assert b"from oplet.vendored.flatbuffers import flexbuffers" in made.core["oplet/ops/context.py"]
+    assert "oplet/schema/flexbuffers.py" in made.core
+    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in made.core["oplet/ops/context.py"]
+    assert "oplet/vendored/flatbuffers/flexbuffers.py" not in made.core  # the reader is oplet's own
 
 
 # Running it ------------------------------------------------------------------------------------------------------------

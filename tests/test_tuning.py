@@ -36,7 +36,7 @@ def register_ops(resolver):
     resolver.add_builtin("ADD", slowly(lambda x, y, out: np.add(x, y, out)), 1, 5)
 """
 
-#: Delegates that run Slow: one well, one wrongly, one not at all, one with an error.
+#: Delegates that run Slow: one well, one wrongly, one off by a last bit, one not at all, one with an error.
 DELEGATES = """
 import numpy as np
 from oplet import DelegateKernel, SimpleDelegate, hookimpl
@@ -64,6 +64,18 @@ class Wrong(Quick):
     name = "Wrong"
     kernel = WrongKernel
 
+class NearKernel(Kernel):
+    def bind(self, context, node):
+        source, output = node.inputs[0].data, node.outputs[0].data
+        def run():
+            np.add(source, source, output)
+            np.nextafter(output, np.float32(np.inf), output)
+        return run
+
+class Near(Quick):
+    name = "Near"
+    kernel = NearKernel
+
 class Idle(Quick):
     name = "Idle"
     def is_node_supported(self, context, node):
@@ -76,7 +88,7 @@ class Broken(Quick):
 
 @hookimpl
 def register_delegates(registry):
-    for delegate in (Quick, Wrong, Idle, Broken):
+    for delegate in (Quick, Wrong, Near, Idle, Broken):
         registry.add(delegate.name.lower(), delegate)
 """
 
@@ -109,6 +121,63 @@ def opened(content: bytes, text: str = "auto", **arguments: object) -> Interpret
 
 def ways(interpreter: Interpreter) -> dict[str, str]:
     return {str(trial.candidate): trial.why for trial in interpreter.choice.trials}
+
+
+def amplifying(op: str) -> bytes:
+    """The op, a product by a million and its sine: a last bit of the input is some percent of the output."""
+    builder = ModelBuilder()
+    main = builder.add_subgraph()
+    x, y, z, out = (main.add_tensor(name, "float32", [4]) for name in "xyzo")
+    million = main.add_tensor("million", "float32", [1], data=np.full(1, 1e6, np.float32))
+    main.add_operator(op, [x], [y])
+    main.add_operator("MUL", [y, million], [z])
+    main.add_operator("SIN", [z], [out])
+    main.set_inputs(x)
+    main.set_outputs(out)
+    return builder.to_bytes()
+
+
+def test_where_a_last_bit_moves_the_answer_an_engine_may_be_off_by_that_and_no_more(packages):
+    trials = opened(amplifying("Slow")).choice.trials
+    near, wrong = (next(t for t in trials if t.candidate.delegates == (name,)) for name in ("near", "wrong"))
+    assert near.error > 0.01
+    assert not near.why
+    assert "its error of" in wrong.why
+
+
+def test_where_a_last_bit_moves_nothing_the_same_engine_is_held_to_the_bound(packages):
+    trials = opened(model_of("Slow"), "auto:max_error=1e-8").choice.trials
+    assert "its error of" in next(t.why for t in trials if t.candidate.delegates == ("wrong",))
+
+
+def test_what_random_numbers_move_is_no_spread_of_the_model(packages):
+    from oplet.tuning.measuring import _Runner
+
+    builder = ModelBuilder()
+    main = builder.add_subgraph()
+    x, noise, out = (main.add_tensor(name, "float32", [4]) for name in ("x", "noise", "out"))
+    shape = main.add_tensor("shape", "int32", [1], data=np.array([4], np.int32))
+    main.add_operator("RANDOM_UNIFORM", [shape], [noise])
+    main.add_operator("ADD", [x, noise], [out])
+    main.set_inputs(x)
+    main.set_outputs(out)
+    interpreter = Interpreter(model_content=builder.to_bytes())
+    assert _Runner(interpreter, {x: np.ones(4, np.float32)}).spread() == 0
+
+
+def test_nudged_values_are_neighbours():
+    from oplet.tuning.random_inputs import nudged_input
+
+    random = np.random.default_rng(1)
+    real = {"quantization": (0.0, 0)}
+    values = np.linspace(-2, 2, 1001, dtype=np.float32)
+    moved = nudged_input(values, real, random)
+    assert ((moved == np.nextafter(values, np.float32(9))) | (moved == np.nextafter(values, np.float32(-9)))).all()
+    steps = np.arange(-128, 128, dtype=np.int8).repeat(10)
+    stepped = nudged_input(steps, {"quantization": (0.5, 0)}, random).astype(int) - steps
+    assert set(stepped) == {-1, 0, 1}
+    assert 0.05 < np.abs(stepped).mean() < 0.25
+    assert nudged_input(steps, real, random) is steps  # numbers that count
 
 
 def test_the_fastest_delegate_whose_answers_are_right_is_taken(packages):

@@ -333,7 +333,7 @@ def test_a_node_goes_to_and_fro_between_its_kernels_and_each_keeps_its_own_state
         inner = times(factor, check)
 
         def invoke(context: Context, node: Node) -> None:
-            assert node.cached("weights", lambda: (made.append(label), label)[1]) == label
+            assert node.cached("weights", (), lambda: (made.append(label), label)[1]) == label
             inner.invoke(context, node)  # type: ignore[misc]
 
         return Registration(init=init, free=free, prepare=inner.prepare, invoke=invoke)

@@ -717,8 +717,10 @@ def test_custom_op_registerers_add_to_a_resolver() -> None:
     interpreter = InterpreterWithCustomOps([register], model_content=served(2, "Mine"), plugins=[])
     interpreter.allocate_tensors()
     assert run(interpreter, np.zeros((2, 3), F32))[0, 0] == 2
-    with pytest.raises(OpletError, match="not names of C\\+\\+ symbols"):
+    with pytest.raises(ValueError, match="Looking up symbol 'TF_Register' failed: .* not names of C\\+\\+ symbols"):
         InterpreterWithCustomOps(["TF_Register"], model_content=served(2, "Mine"), plugins=[])
+    with pytest.raises(OpletError, match="custom_op_registerers has 3, which is no function"):
+        InterpreterWithCustomOps([3], model_content=served(2, "Mine"), plugins=[])
 
 
 def test_explain_names_who_serves_each_node() -> None:

@@ -8,10 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import importlib_metadata
 import pytest
 
+from oplet import Interpreter, PluginManager
+from oplet.errors import OpConflictError, PluginError
 from oplet.plugins.manager import default_manager
 from oplet.testing.distributions import fake_distribution
+from oplet.testing.one_op import Spec, one_op_model
+
+RELU = one_op_model("RELU", [Spec("float32", [1])], [Spec("float32", [1])])
 
 OP = """
     from oplet import Registration, hookimpl
@@ -119,6 +125,11 @@ def test_the_default_manager_is_one_object() -> None:
         ({}, {"OPLET_DISABLE_PLUGINS": "oplet-a"}, {"b"}),
         ({"block": ["b"]}, {"OPLET_DISABLE_PLUGINS": "a"}, set()),
         ({"load": ["a"]}, {"OPLET_DISABLE_PLUGINS": "a"}, set()),
+        ({"load": ["no:a"]}, {}, {"b"}),
+        ({"load": "NO:oplet_b"}, {}, {"a"}),
+        ({"load": ["a", "b", "no:b"]}, {}, {"a"}),
+        ({"load": ["no:a"]}, {"OPLET_PLUGINS": "a"}, set()),
+        ({}, {"OPLET_PLUGINS": "no:a"}, {"b"}),
     ],
 )
 def test_switches(site: Any, monkeypatch: pytest.MonkeyPatch, arguments: Any, environ: dict[str, str], loaded: set[str]) -> None:
@@ -134,6 +145,8 @@ def test_a_blocked_plugin_is_never_imported_and_says_who_blocked_it(site: Any) -
     site.add("oplet-x", source="raise SystemError('imported')")
     [info] = site.manager(block=["oplet-x"]).plugins()
     assert (info.state, info.error) == ("blocked", "switched off by block=oplet-x")
+    [info] = site.manager(load=["no:oplet-x"]).plugins()
+    assert (info.state, info.error) == ("blocked", "switched off by load=no:oplet-x")
 
 
 def test_a_name_that_no_plugin_has_is_reported(site: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
@@ -141,6 +154,40 @@ def test_a_name_that_no_plugin_has_is_reported(site: Any, monkeypatch: pytest.Mo
     monkeypatch.setenv("OPLET_PLUGINS", "oplet-atn")
     site.manager().plugins()
     assert caplog.messages == ["OPLET_PLUGINS names 'oplet-atn', and no plugin is called so."]
+
+
+def test_a_needless_no_is_reported(site: Any, caplog: Any) -> None:
+    site.add_op("oplet-atan")
+    site.manager(load=["no:oplet-atn"]).plugins()
+    assert caplog.messages == ["load=no:oplet-atn names nothing: no plugin is called so."]
+
+
+@pytest.mark.parametrize("name", ["no:b", "no:B", "no:oplet-b", "no:oplet_b", " NO: Oplet.B "])
+def test_the_interpreter_takes_names_behind_no_as_the_command_line_does(
+    site: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    site.add_op("oplet-a", name="a", op="RELU")
+    site.add_op("oplet-b", name="b", op="RELU", versions="1, 2")
+    entry_points = site.manager()._entry_points
+    monkeypatch.setattr(importlib_metadata, "entry_points", lambda group: entry_points)
+    with pytest.raises(OpConflictError):
+        Interpreter(model_content=RELU, plugins=PluginManager())
+    interpreter = Interpreter(model_content=RELU, plugins=[name])
+    assert [report.plugin for report in interpreter.explain()] == ["a"]
+
+
+def test_the_interpreter_refuses_a_plugin_that_nobody_has_and_names_its_argument(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.add_op("oplet-a", name="a", op="RELU")
+    entry_points = site.manager()._entry_points
+    monkeypatch.setattr(importlib_metadata, "entry_points", lambda group: entry_points)
+    with pytest.raises(
+        PluginError, match="^plugins= names 'oplet-b', and no installed plugin is called so; installed are oplet-a"
+    ):
+        Interpreter(model_content=RELU, plugins=["a", "oplet_b"])
+    with pytest.raises(PluginError, match="^plugins= names plugins or distributions; 3 is a int"):
+        Interpreter(model_content=RELU, plugins=[3])  # type: ignore[list-item]
 
 
 def test_plugins_that_share_a_name_are_named_and_both_work(site: Any, caplog: Any) -> None:

@@ -12,7 +12,7 @@ import select
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -99,7 +99,8 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _serve_one(request: Request) -> Answer:
+def forked(work: Callable[[], Any], seconds: float) -> tuple[str, Any]:
+    """Do work in a forked child: "ran" and what it returned, or "died" or "hung" and how."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -108,12 +109,12 @@ def _serve_one(request: Request) -> Answer:
             os.close(reader)
             _limit_memory()
             with os.fdopen(writer, "wb") as pipe:
-                pickle.dump(_child(request), pipe)
+                pickle.dump(work(), pipe)
             status = 0
         finally:
             os._exit(status)
     os.close(writer)
-    received, hung, deadline = b"", False, time.monotonic() + request.seconds
+    received, hung, deadline = b"", False, time.monotonic() + seconds
     while True:
         ready, _, _ = select.select([reader], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
@@ -127,11 +128,15 @@ def _serve_one(request: Request) -> Answer:
     os.close(reader)
     _, status = os.waitpid(child, 0)
     if hung:
-        return Answer("hung", [], f"no answer in {request.seconds} s")
+        return "hung", f"no answer in {seconds} s"
     if status:
-        return Answer("died", [], f"wait status {status}")
-    answer: Answer = pickle.loads(received)
-    return answer
+        return "died", f"wait status {status}"
+    return "ran", pickle.loads(received)
+
+
+def _serve_one(request: Request) -> Answer:
+    kind, result = forked(lambda: _child(request), request.seconds)
+    return result if kind == "ran" else Answer(kind, [], result)
 
 
 def send(stream: BinaryIO, message: Any) -> None:
@@ -149,20 +154,24 @@ def receive(stream: BinaryIO) -> Any:
     return pickle.loads(stream.read(struct.unpack("<q", head)[0]))
 
 
-def main() -> None:
-    """Serve until stdin ends."""
+def serve(answer: Callable[[Any], Any]) -> None:
+    """Answer requests from stdin on stdout until there are no more; what LiteRT logs goes nowhere."""
     stdin, stdout = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # LiteRT logs each refusal
+    for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     import ai_edge_litert.interpreter  # noqa: F401  # imported once, for all children
 
     try:
         while True:
-            fields = receive(stdin)
-            send(stdout, tuple(_serve_one(Request(*fields))))
+            send(stdout, answer(receive(stdin)))
     except EOFError:
         sys.exit(0)
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    serve(lambda fields: tuple(_serve_one(Request(*fields))))
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def test_columns_have_scales_of_their_own(types: Any) -> None:
         (("int8", "int8", "int16"), ((4, 5), (5, 3)), "of type INT16"),
         (("float32", "float32", "float32"), ((4, 5), (4, 3)), "rows of 5 values .* columns of 4"),
         (("float32", "float32", "float32"), ((2, 4, 5), (3, 5, 3)), "do not broadcast"),
-        (("float32", "float32", "float32"), ((5,), (5, 3)), "must have 2 to 5 dimensions"),
+        (("float32", "float32", "float32"), ((5,), (5, 3)), "must have 2 to 6 dimensions"),
     ],
 )
 def test_what_litert_refuses_is_refused(types: Any, shapes: Any, message: str) -> None:

@@ -69,13 +69,23 @@ def test_a_scale_of_1_compares_though_litert_dies_of_it() -> None:
     assert run_op(model, np.array([4, 5, 6], np.int8), np.array([6, 6, 6], np.int8))[0].tolist() == [True, False, False]
 
 
+@pytest.mark.parametrize("op", ["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
+@pytest.mark.parametrize("type", ["int8", "uint8", "int16", "uint16", "uint32", "uint64", "int32", "int64"])
+def test_integers_without_scales_are_compared_as_they_are(op: str, type: str) -> None:
+    info = np.iinfo(type)
+    a = np.array([[info.min, 0, 1, info.max], [1, 1, 2, 0]], type)
+    b = np.array([[1], [0]], type)
+    model = one_op_model(op, [Spec(type, a.shape), Spec(type, b.shape)], [Spec("bool", a.shape)])
+    np.testing.assert_array_equal(run_op(model, a, b)[0], getattr(np, op.lower())(a, b))
+
+
 REFUSED: list[tuple[str, Spec, Spec, str]] = [
     ("LESS", Spec(object, [2]), Spec(object, [2]), "STRING"),
     ("LESS", Spec("bool", [2]), Spec("bool", [2]), "BOOL"),
-    ("EQUAL", Spec("uint32", [2]), Spec("uint32", [2]), "UINT32"),
+    ("EQUAL", Spec("complex64", [2]), Spec("complex64", [2]), "COMPLEX64"),
     ("EQUAL", Spec("float32", [2]), Spec("int32", [2]), "same type.*FLOAT32.*INT32"),
     ("EQUAL", Spec("float32", [2, 3]), Spec("float32", [2]), r"\[2, 3\] and \[2\], are not broadcastable"),
-    ("GREATER", Spec("int8", [2]), Spec("int8", [2]), "no quantization"),
+    ("GREATER", Spec("int8", [2], 1.0, 0), Spec("int8", [2]), "no quantization"),
     ("GREATER", Spec("int8", [2], 1.0, 0), Spec("int8", [2], 0.0, 0), "scale 0"),
 ]
 

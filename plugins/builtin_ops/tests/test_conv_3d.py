@@ -91,3 +91,19 @@ def test_conv_3d_transpose_refuses_a_shape_that_the_input_does_not_give() -> Non
     model = one_op_model("CONV_3D_TRANSPOSE", operands, [Spec("float32", (1,) * 5)], options)
     with pytest.raises(OpletError, match=r"belongs to an input of \[5, 2, 2\]"):
         run_op(model, normal(1, 2, 2, 2, 3))
+
+
+def test_conv_3d_transpose_without_padding_is_cut_off_where_its_output_ends() -> None:
+    options = options_of(Padding.VALID, (2, 2, 2), (1, 1, 1))
+    source, weights = normal(1, 2, 2, 2, 3), normal(3, 3, 3, 2, 3)
+
+    def run(*shape: int) -> Any:
+        operands: list[Any] = [np.array(shape, np.int32), weights, Spec("float32", source.shape)]
+        return run_op(one_op_model("CONV_3D_TRANSPOSE", operands, [Spec("float32", (1,) * 5)], options), source)[0]
+
+    covered = run(1, 5, 5, 5, 2)
+    np.testing.assert_array_equal(run(1, 4, 3, 1, 2), covered[:, :4, :3, :1])
+    larger = run(1, 6, 5, 7, 2)
+    np.testing.assert_array_equal(larger[:, :5, :, :5], covered)
+    assert not larger[:, 5:].any()
+    assert not larger[:, :, :, 5:].any()

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oplet import TensorType
-from oplet.errors import PrepareError
 from oplet.schema.enums import ActivationFunctionType as Act
 from oplet_builtin_ops.arithmetic import fixed_point as fp
 
@@ -87,9 +86,25 @@ def test_quantize_multiplier(real: float, expected: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("real", [math.nan, math.inf])
-def test_a_factor_that_is_not_finite_is_refused(real: float) -> None:
-    with pytest.raises(PrepareError, match=str(real)):
-        fp.quantize_multiplier(real)
+def test_a_factor_that_is_not_finite_counts_as_zero(real: float) -> None:
+    assert fp.quantize_multiplier(real) == (0, 0)
+    multipliers, shifts = fp.quantize_multipliers([real, 0.5])
+    assert (multipliers.tolist(), shifts.tolist()) == ([0, 2**30], [0, 0])
+
+
+def test_floats_beyond_int32_become_the_lowest_one() -> None:
+    assert fp.int32_of([1.9, -1.9, 2.0**31, -(2.0**32), math.nan, math.inf]).tolist() == [1, -1, *[-(2**31)] * 4]
+
+
+def test_a_shift_to_the_left_counts_modulo_32() -> None:
+    assert fp.multiply_by_quantized_multiplier(np.array([3, -5], np.int32), 2**30, 33).tolist() == [3, -5]
+
+
+def test_halves_below_zero_are_rounded_up_where_vectors_do_it() -> None:
+    values = np.array([-3, -1, 1, 3], np.int32)
+    assert fp.multiply_rounding_up(values, 2**30, 0).tolist() == [-1, 0, 1, 2]
+    assert fp.multiply_rounding_up(values * 2, 2**30, -1).tolist() == [-1, 0, 1, 2]
+    assert fp.multiply_by_quantized_multiplier(values * 2, 2**30, -1).tolist() == [-2, -1, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,6 @@ LRN = LocalResponseNormalizationOptions(radius=1)
 REFUSED: list[tuple[str, Spec, Spec, Any, str]] = [
     ("LOG_SOFTMAX", Spec("int16", [2], 1.0, 0), Spec("int16", [2], 1.0, 0), None, "INT16"),
     ("LOG_SOFTMAX", Spec("int8", [2], 1.0, 0), Spec("int8", [2], 0.5, 127), None, "scale 0.5 and zero point 127"),
-    ("LOG_SOFTMAX", Spec("float32", []), Spec("float32", []), None, "a dimension at least"),
     ("L2_NORMALIZATION", Spec("uint8", [2], 1.0, 0), Spec("uint8", [2], 1 / 128, 0), L2NormOptions(), "zero point 0"),
     (
         "L2_NORMALIZATION",

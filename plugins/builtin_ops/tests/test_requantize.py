@@ -20,6 +20,10 @@ def by_definition(r: Requantizer, accumulators: np.ndarray) -> np.ndarray:
     multipliers, shifts = fp.quantize_multipliers(r.scales)
     if r.rounding is Rounding.DOUBLE:
         scaled = fp.multiply_by_quantized_multiplier(total.astype(np.int32), multipliers, shifts)
+    elif r.rounding is Rounding.UP:
+        narrow, vectors = total.astype(np.int32), len(multipliers) // 8 * 8
+        scaled = fp.multiply_by_quantized_multiplier(narrow, multipliers, shifts)
+        scaled[:, :vectors] = fp.multiply_rounding_up(narrow, multipliers, shifts)[:, :vectors]
     elif r.rounding is Rounding.WIDE:
         scaled = fp.multiply_by_quantized_multiplier_int64(total, multipliers, shifts)
     else:

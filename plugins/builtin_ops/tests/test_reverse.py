@@ -14,8 +14,8 @@ VALUES = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 
 
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("axes", [[0], [2], [-2], [1, 2], [1, 0], [0, 1, 2]])
-def test_neighbouring_axes_are_reversed(axes: list[int], constant: bool) -> None:
+@pytest.mark.parametrize("axes", [[0], [2], [-2], [1, 2], [1, 0], [0, 1, 2], [0, 2], [2, 0], [-1, 0], []])
+def test_any_axes_are_reversed(axes: list[int], constant: bool) -> None:
     at = np.array(axes, np.int32)
     model = one_op_model(
         "REVERSE_V2", [Spec("int32", VALUES.shape), at if constant else Spec("int32", at.shape)], [Spec("int32", (1,))]
@@ -23,9 +23,7 @@ def test_neighbouring_axes_are_reversed(axes: list[int], constant: bool) -> None
     np.testing.assert_array_equal(run_op(model, VALUES, *([] if constant else [at]))[0], np.flip(VALUES, axes))
 
 
-@pytest.mark.parametrize(
-    ("axes", "reason"), [([0, 2], r"\[0, 2\] must be neighbours"), ([1, 1], "neighbours"), ([3], "axis is 3")]
-)
+@pytest.mark.parametrize(("axes", "reason"), [([1, 1], r"\[1, 1\] must be different"), ([3], "axis is 3")])
 def test_other_axes_are_refused(axes: list[int], reason: str) -> None:
     model = one_op_model("REVERSE_V2", [Spec("int32", VALUES.shape), np.array(axes, np.int32)], [Spec("int32", VALUES.shape)])
     with pytest.raises(OpletError, match=reason):

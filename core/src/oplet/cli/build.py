@@ -134,9 +134,8 @@ def _show(built: BuiltWheel, report: Report) -> None:
     rows = []
     for kernel in built.cut.kernels:
         versions = {kernel.min_version, kernel.max_version}
-        rows.append(
-            (f"{kernel.op} (custom)" if kernel.custom else kernel.op, "-".join(map(str, sorted(versions))), kernel.distribution)
-        )
+        kind = " (composite)" if kernel.composite else " (custom)" if kernel.custom else ""
+        rows.append((kernel.op + kind, "-".join(map(str, sorted(versions))), kernel.distribution))
     printer.table("", ["op", "versions", "from"], rows)
     sources = ", ".join(f"{source.name} {source.version}" for source in built.cut.sources)
     printer.line()

@@ -23,7 +23,7 @@ def doctor(context: typer.Context, model: ModelFile, json: Json = False, p: Plug
         printer = Printer()
         rows = [
             (
-                e.op + (" (custom)" if e.custom else ""),
+                e.op + (" (custom)" if e.custom else " (composite)" if e.composite else ""),
                 e.version,
                 e.nodes,
                 e.provided,

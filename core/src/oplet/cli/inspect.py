@@ -52,7 +52,7 @@ def _print_ops(printer: Printer, ops: list[_Description]) -> None:
     rows = []
     for op in ops:
         who = f"{op['distribution']} {op['distribution_version']}" if op["distribution"] else op["plugin"] or "nobody"
-        name = f"{op['op']} (custom)" if op["custom"] else op["op"]
+        name = f"{op['op']} (custom)" if op["custom"] else f"{op['op']} (composite)" if op["composite"] else op["op"]
         rows.append((name, op["version"], op["nodes"], who, op.get("advice") or op["why"]))
     printer.table("ops", ["op", "version#", "nodes#", "from", "why"], rows)
 

@@ -100,9 +100,11 @@ def _show(served: list[Served], written: list[Path], json: bool) -> None:
     printer = Printer()
     rows = []
     for each in served:
-        name = f"{each.need.name} (custom)" if each.need.custom else each.need.name
+        kind = " (composite)" if each.need.composite else " (custom)" if each.need.custom else ""
         types = ", ".join(type.name.lower() for type in each.need.types) or "any"
-        rows.append((name, _ranges(each), types, ", ".join(dict.fromkeys(str(c.provenance) for c in each.claims))))
+        rows.append(
+            (each.need.name + kind, _ranges(each), types, ", ".join(dict.fromkeys(str(c.provenance) for c in each.claims)))
+        )
     printer.table("", ["op", "versions", "types", "served by"], rows)
     if written:
         printer.line()
@@ -118,6 +120,7 @@ def _described(each: Served) -> dict[str, Any]:
     return {
         "op": each.need.name,
         "custom": each.need.custom,
+        "composite": each.need.composite,
         "versions": list(each.versions),
         "types": [type.name for type in each.need.types],
         "models": list(each.need.models),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.sizes import PACKED_BITS, bytes_needed
+from oplet.ops.strings import string_array
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema.enums import TensorType
 
@@ -24,7 +25,7 @@ def pack_strings(values: Any) -> bytes:
         >>> pack_strings(["a", b"bc"]).hex(" ", -4)
         '02000000 10000000 11000000 13000000 616263'
     """
-    flat = [v.encode() if isinstance(v, str) else bytes(v) for v in np.asarray(values, object).ravel().tolist()]
+    flat = [v.encode() if isinstance(v, str) else bytes(v) for v in np.asarray(string_array(values), object).ravel().tolist()]
     offsets = np.cumsum([4 * (len(flat) + 2), *map(len, flat)], dtype=np.int64)
     if offsets[-1] > np.iinfo(np.int32).max:
         raise ModelError(f"{len(flat)} strings take {offsets[-1]} bytes; a string tensor holds less than 2 GB.")

@@ -9,12 +9,28 @@ import numpy as np
 from oplet.schema import tables
 from oplet.schema.table import Table
 
-__all__ = ["entry_subgraphs", "reached", "subgraph_fields"]
+__all__ = ["entry_subgraphs", "named_subgraphs", "reached", "read_outside", "subgraph_fields"]
+
+_NAMES = ("subgraph", "called_computations")
+_FIELDS: dict[type[Table], tuple[str, ...]] = {}
 
 
 def entry_subgraphs(root: tables.Model) -> list[int]:
     """The subgraphs that a caller can run: the first one and those of signatures."""
     return sorted({0, *(signature.subgraph_index for signature in root.signature_defs or [])})
+
+
+def read_outside(root: tables.Model, subgraph_index: int) -> list[int]:
+    """The tensors of a subgraph that a caller reads: its outputs, and what signatures give besides them.
+
+    Quantizers put nodes behind an output and leave the signature at the tensor where it was.
+    """
+    subgraph = (root.subgraphs or [])[subgraph_index]
+    found: list[int] = [] if subgraph.outputs is None else subgraph.outputs.tolist()
+    for signature in root.signature_defs or []:
+        if signature.subgraph_index == subgraph_index:
+            found.extend(entry.tensor_index for entry in signature.outputs or [])
+    return [index for index in dict.fromkeys(found) if 0 <= index < len(subgraph.tensors or [])]
 
 
 def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
@@ -28,8 +44,8 @@ def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[i
             if len(seen) == len(subgraphs):
                 break
             for node in subgraphs[index].operators or []:
-                for options, field in subgraph_fields(node):
-                    waiting.extend(np.atleast_1d(getattr(options, field)).tolist())
+                for options in (node.builtin_options, node.builtin_options_2):
+                    waiting.extend(named_subgraphs(options))
     return seen
 
 
@@ -38,7 +54,24 @@ def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
     for options in (node.builtin_options, node.builtin_options_2):
         if options is None:
             continue
-        for field in options.fields:
-            names = field.name == "subgraph" or field.name.endswith(("subgraph_index", "subgraph_indices"))
-            if (names or field.name == "called_computations") and getattr(options, field.name) is not None:
-                yield options, field.name
+        for field in _fields(type(options)):
+            if getattr(options, field) is not None:
+                yield options, field
+
+
+def named_subgraphs(options: Table | None) -> Iterator[int]:
+    """The subgraphs that a node with these options calls."""
+    for field in () if options is None else _fields(type(options)):
+        if (named := getattr(options, field)) is not None:
+            yield from np.atleast_1d(named).tolist()
+
+
+def _fields(cls: type[Table]) -> tuple[str, ...]:
+    """The fields of a table of options that name subgraphs."""
+    fields = _FIELDS.get(cls)
+    if fields is None:
+        names = [field.name for field in cls.fields]
+        fields = _FIELDS[cls] = tuple(
+            name for name in names if name in _NAMES or name.endswith(("subgraph_index", "subgraph_indices"))
+        )
+    return fields

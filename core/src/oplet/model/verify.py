@@ -9,6 +9,7 @@ from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify_calls import verify_calls
 from oplet.model.verify_graph import verify_graph
+from oplet.model.verify_signatures import verify_signatures
 from oplet.model.verify_tensor import TensorRules
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
@@ -31,10 +32,8 @@ def verify(model: Model) -> None:
     root = model.outline
     if not root.subgraphs:
         raise ModelError(f"No subgraph in the model. {model.name} has no 'subgraphs'; convert it again.")
-    if not root.buffers:
+    if root.buffers is None:
         raise ModelError(f"No buffers in the model. {model.name} has no 'buffers'; convert it again.")
-    if root.buffers[0].data is not None and root.buffers[0].data.size:
-        raise ModelError("The 0th entry of the model buffer must be an empty buffer. Tensors without data refer to it.")
     _verify_buffers(model)
     _verify_operator_codes(root)
     rules = TensorRules(model)
@@ -45,7 +44,7 @@ def verify(model: Model) -> None:
         verify_graph(model, subgraph, constants, where)
         options_left = _verify_large_options(model, subgraph, where, options_left)
     verify_calls(root)
-    _verify_signatures(root)
+    verify_signatures(root)
 
 
 def _verify_buffers(model: Model) -> None:
@@ -53,11 +52,6 @@ def _verify_buffers(model: Model) -> None:
     for index, buffer in enumerate(buffers):
         if buffer.offset > 1 and buffer.data is None:
             model.buffer(index)
-    for entry in model.outline.metadata or []:
-        if entry.buffer >= len(buffers):
-            raise ModelError(
-                f"Metadata '{shown(entry.name)}' refers to buffer {entry.buffer}; the model has {len(buffers)} buffers."
-            )
 
 
 def _verify_operator_codes(root: tables.Model) -> None:
@@ -126,31 +120,3 @@ def _verify_large_options(model: Model, subgraph: tables.SubGraph, where: str, l
                     f"{len(model.data)} bytes of {model.name}; the file is damaged."
                 )
     return left
-
-
-def _verify_signatures(root: tables.Model) -> None:
-    subgraphs = root.subgraphs or []
-    seen: set[str] = set()
-    for signature in root.signature_defs or []:
-        key = signature.signature_key
-        if key is None:
-            raise ModelError("Missing exported method name for SignatureDef. A signature of the model has no key.")
-        if key in seen:
-            raise ModelError(f"The model has two signatures called '{shown(key)}'.")
-        seen.add(key)
-        if signature.subgraph_index >= len(subgraphs):
-            raise ModelError(
-                f"Signature '{shown(key)}' refers to subgraph {signature.subgraph_index}; the model has {len(subgraphs)}."
-            )
-        count = len(subgraphs[signature.subgraph_index].tensors or [])
-        for role, entries in (("input", signature.inputs), ("output", signature.outputs)):
-            names: set[str] = set()
-            for entry in entries or []:
-                if entry.name is None or entry.tensor_index >= count:
-                    raise ModelError(
-                        f"Signature '{shown(key)}' has the {role} '{shown(entry.name)}' at tensor {entry.tensor_index}; its subgraph "
-                        f"has {count} tensors."
-                    )
-                if entry.name in names:
-                    raise ModelError(f"Signature '{shown(key)}' has two {role}s called '{shown(entry.name)}'.")
-                names.add(entry.name)

@@ -68,7 +68,7 @@ class TensorRules:
             buffers = group.numbers_of("buffer")
             size = self._sizes.take(buffers, mode="clip")
             plain = self._are_plain(group, size)
-            plain &= buffers < self._count
+            plain &= buffers < max(self._count, 1)
             constants += group.numbers[plain & (size > 0)].tolist()
             others += group.numbers[~plain].tolist()
         for index in sorted(others):  # the first one that breaks a rule is the one to name
@@ -80,9 +80,11 @@ class TensorRules:
 
     @cached_property
     def _sizes(self) -> Array:
-        """The bytes of each buffer inside the FlatBuffer, -1 for those outside."""
+        """The bytes of each buffer inside the FlatBuffer, -1 for those outside; the first stands for none, whatever is in it."""
         inside = (len(b.data) if b.data is not None else 0 if b.offset <= 1 else -1 for b in self._buffers)
-        return np.fromiter(inside, np.int64, self._count)
+        sizes = np.fromiter(inside, np.int64, self._count) if self._count else np.zeros(1, np.int64)
+        sizes[0] = 0
+        return sizes
 
     def _are_plain(self, group: Columns[tables.Tensor], size: Array) -> Array:
         """Which tensors keep all rules for reasons that are quickly seen, as most do.
@@ -129,9 +131,9 @@ class TensorRules:
             )
         shape = _shape(tensor, what)
         model, size = self._model, self._count
-        if tensor.buffer >= size:
+        if tensor.buffer >= max(size, 1):
             raise ModelError(f"Tensor specifies out of range buffer {tensor.buffer} (only {size} buffers). {what} does.")
-        data = None if tensor.external_buffer else model.buffer(tensor.buffer)
+        data = model.buffer(tensor.buffer) if tensor.buffer and not tensor.external_buffer else None
         if tensor.is_variable and (tensor.external_buffer or data is not None):
             raise ModelError(f"{what} is a variable tensor with buffer or external buffer. It's not supported now.")
         if tensor.sparsity is not None:

@@ -24,6 +24,8 @@ __all__ = ["Context", "Declined", "EnsureError", "Node", "decline", "ensure", "e
 
 Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
+#: What a kernel keeps for a node from one prepare to the next.
+Kept = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
 
 
 class EnsureError(PrepareError):
@@ -253,13 +255,13 @@ class Node:
         return kept
 
     @property
-    def kept(self) -> dict[Hashable, tuple[list[Array | None], Any]] | None:
-        """What `cached` holds, for whoever gives the node to another kernel and back."""
-        return self._cache
+    def kept(self) -> Kept:
+        """What `cached` and `persistent` hold, for whoever gives the node to another kernel and back."""
+        return self._cache, self._persistent
 
     @kept.setter
-    def kept(self, values: dict[Hashable, tuple[list[Array | None], Any]] | None) -> None:
-        self._cache = values
+    def kept(self, values: Kept) -> None:
+        self._cache, self._persistent = values
 
     def forget(self) -> None:
         """Drop everything made for running the node; it is called when the interpreter closes."""

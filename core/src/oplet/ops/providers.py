@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oplet.ops.context import Node
+from oplet.ops.context import Kept, Node
 from oplet.ops.registration import Registration
 
 __all__ = ["Providers"]
@@ -14,13 +14,13 @@ __all__ = ["Providers"]
 class _Provider:
     """One of them, and what its kernel keeps for the node."""
 
-    __slots__ = ("cache", "registration", "started", "user_data")
+    __slots__ = ("kept", "registration", "started", "user_data")
 
     def __init__(self, registration: Registration, started: bool) -> None:
         self.registration = registration
         self.started = started
         self.user_data: Any = None
-        self.cache: Any = None
+        self.kept: Kept = None, None
 
 
 class Providers:
@@ -81,11 +81,11 @@ class Providers:
 
     def _keep(self) -> None:
         here, node = self._asked[self._at], self._node
-        here.user_data, here.cache = node.user_data, node.kept
+        here.user_data, here.kept = node.user_data, node.kept
 
     def _take(self, at: int) -> None:
         self._keep()
         self._at = at
         there, node = self._asked[at], self._node
-        node.registration, node.user_data, node.kept = there.registration, there.user_data, there.cache
+        node.registration, node.user_data, node.kept = there.registration, there.user_data, there.kept
         node.prepared = None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from oplet.errors import PluginError
 from oplet.ops.composite import Composite
 from oplet.ops.resolver import Op, op_key
 from oplet.plugins.advice import advice
@@ -36,7 +37,8 @@ class PluginManager:
 
     Args:
         load: the only plugins that may load, by the name of the plugin or of its distribution; None for what
-            the environment variable OPLET_PLUGINS says (unset: all; empty: none; else a comma list).
+            the environment variable OPLET_PLUGINS says (unset: all; empty: none; else a comma list). A name behind "no:"
+            is one that may not load.
         block: plugins that may not load, besides those that OPLET_DISABLE_PLUGINS names.
         entry_points: the plugins, in place of those installed.
 
@@ -59,6 +61,25 @@ class PluginManager:
         self._lock = threading.RLock()
         self._resolvers: dict[Preference, MergedResolver] = {}
         self._registry: DelegateRegistry | None = None
+        self._strict = False  # whether a name that no plugin has is refused
+
+    @classmethod
+    def named(cls, names: str | Iterable[str], argument: str) -> PluginManager:
+        """A manager of the installed plugins that are named, or of all but those named behind "no:".
+
+        Args:
+            names: names of plugins or of their distributions.
+            argument: what messages call `names`.
+
+        Raises:
+            PluginError: one that is to load is not installed.
+        """
+        manager = cls()
+        manager._switches = Switches.read(names, (), os.environ, f"{argument}=")
+        manager._strict = manager._switches.load_source == f"{argument}="
+        if manager._strict:
+            manager._found  # noqa: B018  # looked for now, so that the constructor that was given the names refuses them
+        return manager
 
     def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | Preference | None = None) -> MergedResolver:
         """All ops of all plugins: a plugin's kernel goes before a builtin one.
@@ -147,8 +168,17 @@ class PluginManager:
         for plugin in plugins:
             if refusal := self._switches.refusal(plugin.names):
                 plugin.block(refusal)
-        for name in self._switches.unknown(name for plugin in plugins for name in plugin.names):
+        names = [name for plugin in plugins for name in plugin.names]
+        for name in self._switches.unknown(names):
+            if self._strict:
+                there = dict.fromkeys(plugin.distribution or plugin.name for plugin in plugins)
+                raise PluginError(
+                    f"{self._switches.load_source} names '{name}', and no installed plugin is called so; installed are "
+                    f"{', '.join(there) or 'none'}. 'no:NAME' leaves one out and keeps the others."
+                )
             logger.warning("%s names '%s', and no plugin is called so.", self._switches.load_source, name)
+        for name, source in self._switches.needless(names).items():
+            logger.warning("%s%s names nothing: no plugin is called so.", source, name)
         _note_namesakes(plugins)
         return plugins
 

@@ -29,6 +29,22 @@ def _names(given: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in map(normalised, items) if name)
 
 
+def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names in a list of what may load, and those that stand behind a "no:" in it.
+
+    Raises:
+        PluginError: an item is no name.
+    """
+    wanted: list[str] = []
+    unwanted: list[str] = []
+    for item in given.split(",") if isinstance(given, str) else given:
+        if not isinstance(item, str):
+            raise PluginError(f"{source} names plugins or distributions; {item!r} is a {type(item).__name__}.")
+        head, colon, name = item.partition(":")
+        (unwanted if colon and head.strip().lower() == "no" else wanted).append(name if colon else item)
+    return _names(wanted), _names(unwanted)
+
+
 @dataclass(frozen=True)
 class Switches:
     """Which plugins may load.
@@ -44,21 +60,44 @@ class Switches:
     block: Mapping[str, str]
 
     @classmethod
-    def read(cls, load: str | Iterable[str] | None, block: str | Iterable[str], environ: Mapping[str, str]) -> Switches:
-        """Switches from a manager's arguments and the environment; `load` goes before its variable, blocks add up."""
-        source = "load="
-        if load is None and LOAD_VARIABLE in environ:
-            load, source = environ[LOAD_VARIABLE], LOAD_VARIABLE
+    def read(
+        cls,
+        load: str | Iterable[str] | None,
+        block: str | Iterable[str],
+        environ: Mapping[str, str],
+        argument: str = "load=",
+    ) -> Switches:
+        """Switches from a manager's arguments and the environment; `load` goes before its variable, blocks add up.
+
+        A name behind "no:" in `load` or in its variable is blocked, as on the command line; a list of such names alone says
+        nothing of the others.
+
+        Args:
+            argument: what messages call `load`.
+
+        Raises:
+            PluginError: `load` has something that is no name.
+        """
         blocked = dict.fromkeys(_names(environ.get(DISABLE_VARIABLE, "")), DISABLE_VARIABLE)
         blocked.update(dict.fromkeys(_names(block), "block="))
-        return cls(None if load is None else _names(load), source, blocked)
+        wanted: tuple[str, ...] | None = None
+        source = argument
+        for given, name in ((load, argument), (environ.get(LOAD_VARIABLE), LOAD_VARIABLE)):
+            if given is None:
+                continue
+            names, unwanted = _split(given, name)
+            blocked.update(dict.fromkeys(unwanted, f"{name.removesuffix('=')}=no:"))
+            if names or not unwanted:
+                wanted, source = names, name
+                break
+        return cls(wanted, source, blocked)
 
     def refusal(self, names: Iterable[str]) -> str:
         """Why the plugin that answers to `names` may not load, "" if it may."""
         names = set(names)
         for name, source in self.block.items():
             if name in names:
-                return f"switched off by {source}{'' if source.endswith('=') else '='}{name}"
+                return f"switched off by {source}{'' if source.endswith(('=', ':')) else '='}{name}"
         if self.load is not None and names.isdisjoint(self.load):
             return f"not among those that {self.load_source} allows"
         return ""
@@ -67,6 +106,11 @@ class Switches:
         """The names that should load and that no plugin in `names` answers to."""
         known = set(names)
         return [name for name in self.load or () if name not in known]
+
+    def needless(self, names: Iterable[str]) -> dict[str, str]:
+        """The names behind "no:" that no plugin in `names` answers to, with who said so."""
+        known = set(names)
+        return {name: source for name, source in self.block.items() if source.endswith(":") and name not in known}
 
 
 @dataclass(frozen=True)

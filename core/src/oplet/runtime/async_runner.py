@@ -252,4 +252,5 @@ def _signature(interpreter: Interpreter, key: str | None) -> tuple[int, Mapping[
     if key not in signatures:
         known = ", ".join(f'"{known}"' for known in signatures) or "none"
         raise SignatureError(f'Invalid signature_key provided: "{key}". The model has: {known}.')
+    interpreter._ensure_usable(key)
     return interpreter._subgraph_of(key), signatures[key]

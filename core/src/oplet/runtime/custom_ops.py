@@ -18,6 +18,9 @@ class InterpreterWithCustomOps(Interpreter):
     Args:
         custom_op_registerers: functions that take a `MutableOpResolver` and add to it.
         arguments: as for `Interpreter`.
+
+    Raises:
+        ModelError: a registerer is the name of a C++ symbol, or no function (a ValueError, as LiteRT raises).
     """
 
     def __init__(
@@ -25,10 +28,13 @@ class InterpreterWithCustomOps(Interpreter):
     ) -> None:
         own = MutableOpResolver()
         for register in custom_op_registerers or ():
-            if not callable(register):
+            if isinstance(register, str):
                 raise ModelError(
-                    f"custom_op_registerers has {register!r}; oplet takes functions of a MutableOpResolver, not names of C++ symbols."
+                    f"Looking up symbol '{register}' failed: custom_op_registerers takes functions of a MutableOpResolver in oplet, "
+                    "not names of C++ symbols."
                 )
+            if not callable(register):
+                raise ModelError(f"custom_op_registerers has {register!r}, which is no function of a MutableOpResolver.")
             register(own)
         given = arguments.pop("op_resolver", None)
         super().__init__(op_resolver=own if given is None else ChainOpResolver([own, given]), **arguments)

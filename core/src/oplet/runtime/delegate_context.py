@@ -74,7 +74,7 @@ class SubgraphDelegateContext(DelegateContext):
 
     @property
     def outputs(self) -> list[int]:
-        return list(self._subgraph.outputs)
+        return list(self._subgraph.read)
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -117,7 +117,7 @@ class SubgraphDelegateContext(DelegateContext):
         return partition_graph(
             [_as_graph_node(node) for node in subgraph.nodes],
             subgraph.execution_plan,
-            subgraph.outputs,
+            subgraph.read,
             nodes,
             greedy=self._cluster,
             control_edges=self._control_edges(),

@@ -16,8 +16,10 @@ from oplet.errors import FAILURES, DelegateApplicationError, DelegateError, Ople
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
 from oplet.runtime.buffer_handles import ensure_readable, free_handles
+from oplet.runtime.decompositions import idle_decompositions
 from oplet.runtime.delegate_context import SubgraphDelegateContext
 from oplet.runtime.subgraph import Subgraph
+from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Delegation", "DelegationReport", "apply_delegate", "load_delegate", "remove_delegates"]
 
@@ -289,7 +291,7 @@ class Delegation:
 def apply_delegate(
     delegate: Delegate, subgraphs: Sequence[Subgraph], *, cluster: bool, fuse: bool, only: Collection[int] | None = None
 ) -> None:
-    """Let a delegate claim nodes of every subgraph.
+    """Let a delegate claim nodes of every subgraph, but the decompositions of composites that it or a kernel computes as a whole.
 
     Args:
         only: the indices of those subgraphs that it is to be asked about.
@@ -310,10 +312,13 @@ def apply_delegate(
             raise DelegateApplicationError(
                 f"Active subgraph index {index} is out of range. The model has {len(subgraphs)} subgraphs."
             )
+    idle: set[int] | None = None
     for subgraph in subgraphs:
         if only is not None and subgraph.index not in only:
             continue
-        if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegation_skippable:
+        if idle is None:
+            idle = idle_decompositions(subgraphs) if only is None else set()
+        if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegation_skippable or subgraph.index in idle:
             logger.info("Skipping calling ModifyGraphWithDelegate on Subgraph %d: %s", subgraph.index, subgraph.name)
             continue
         if subgraph.delegation is None:
@@ -329,6 +334,8 @@ def apply_delegate(
             if subgraph.index == 0:
                 raise
             # What the file says of a body's shapes may be too little to prepare it alone: it runs without the delegate.
+        if any(node.op is BuiltinOperator.STABLEHLO_COMPOSITE for node in subgraph.nodes):
+            idle = None  # its composites were prepared, and kernels may have declined some
 
 
 def remove_delegates(subgraphs: Sequence[Subgraph]) -> None:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from oplet.errors import TensorError
+from oplet.errors import SignatureError, TensorError
+from oplet.model.verify_signatures import named_tensors, stale_names
 from oplet.ops.tensor import Tensor
 from oplet.runtime.buffer_handles import ensure_readable
 from oplet.runtime.details import node_details, tensor_details
 from oplet.runtime.explain import NodeReport, explain_nodes
 from oplet.runtime.session import Session
 from oplet.runtime.subgraph import Subgraph
+from oplet.schema import tables
+from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -82,23 +85,40 @@ class Descriptions:
         return self._experimental_compress_quantization_zero_points
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
-        """The signatures: `{key: {"inputs": [names], "outputs": [names]}}`, names sorted."""
+        """The signatures in the model's order: `{key: {"inputs": [names], "outputs": [names]}}`, names sorted."""
         return {
             key: {role: list(names) for role, names in signature.items()}
             for key, signature in self._get_full_signature_list().items()
         }
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
-        full = {}
-        for signature in sorted(self._model.outline.signature_defs or [], key=lambda s: s.signature_key or ""):
-            full[signature.signature_key or ""] = {
-                "inputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.inputs or [])),
-                "outputs": dict(sorted((entry.name or "", entry.tensor_index) for entry in signature.outputs or [])),
-            }
+        full: dict[str, dict[str, dict[str, int]]] = {}
+        for signature in self._model.outline.signature_defs or []:
+            names = {"inputs": named_tensors(signature.inputs), "outputs": named_tensors(signature.outputs)}
+            full.setdefault(signature.signature_key or "", names)
         return full
 
     def _subgraph_of(self, signature_key: str) -> int:
-        return next(s.subgraph_index for s in self._model.outline.signature_defs or [] if s.signature_key == signature_key)
+        return self._signature(signature_key).subgraph_index
+
+    def _signature(self, key: str) -> tables.SignatureDef:
+        return next(s for s in self._model.outline.signature_defs or [] if s.signature_key == key)
+
+    def _ensure_usable(self, signature_key: str) -> None:
+        """Refuse a signature that names tensors which its subgraph does not have.
+
+        Raises:
+            SignatureError: it does, in LiteRT's words.
+        """
+        signature = self._signature(signature_key)
+        count = len((self._model.outline.subgraphs or [])[signature.subgraph_index].tensors or [])
+        if stale := stale_names(signature, count):
+            index = max(*named_tensors(signature.inputs).values(), *named_tensors(signature.outputs).values(), 0)
+            raise SignatureError(
+                f"Invalid tensor index {index} exceeds max tensor index {count}. Signature '{shown(signature_key)}' of "
+                f"{self._model.name} has {' and '.join(stale)}; a tool that changed the model has left it behind. Use the model "
+                "without signatures, or convert it again."
+            )
 
     # Look-ups ------------------------------------------------------------------------------------------------
 

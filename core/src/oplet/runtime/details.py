@@ -66,7 +66,7 @@ def _sparsity(sparsity: SparsityParameters) -> dict[str, Any]:
     details: dict[str, Any] = {}
     if sparsity.traversal_order is not None and sparsity.traversal_order.size:
         details["traversal_order"] = np.array(sparsity.traversal_order, np.int32)
-    if sparsity.block_map is not None and sparsity.block_map.size:
+    if sparsity.block_map is not None:
         details["block_map"] = np.array(sparsity.block_map, np.int32)
     if sparsity.dim_metadata:
         details["dim_metadata"] = [_dimension(metadata) for metadata in sparsity.dim_metadata]

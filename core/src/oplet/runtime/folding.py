@@ -49,6 +49,27 @@ class Folding:
         self._inputs[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
         return True
 
+    def waits(self, node: Node) -> bool:
+        """Whether a node that was refused works on what folded nodes make of shapes: LiteRT runs those in `invoke`, and says it then.
+
+        Many models are written for shapes that only a resize gives them.
+        """
+        subgraph = self._subgraph
+        makers = {tensor: subgraph.nodes[i] for i in subgraph.execution_plan for tensor in subgraph.nodes[i].outputs}
+        waiting = [(tensor, False) for tensor in node.inputs if tensor is not None]
+        seen = set(waiting)
+        while waiting:
+            tensor, folded = waiting.pop()
+            maker = makers.get(tensor)
+            if maker is None:
+                continue
+            if folded and tensor.allocation is _COMPUTED and not self.holds(maker):
+                return True  # a shape
+            found = [(source, self.holds(maker)) for source in maker.inputs if source is not None]
+            waiting.extend(dict.fromkeys(found).keys() - seen)
+            seen.update(found)
+        return False
+
     def forget(self, nodes: Iterable[Node]) -> None:
         """Have these nodes run again: somebody else writes, or wrote, what they had computed."""
         for node in nodes:

@@ -6,6 +6,7 @@ Source of names, dictionaries and messages: tflite/python/interpreter.py and int
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import partial
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from oplet.errors import OpletError, PrepareError, SignatureError, StateError, TensorError
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
+from oplet.model.verify_signatures import signature_faults
 from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
 from oplet.runtime.arithmetic import Arithmetic
@@ -25,7 +27,7 @@ from oplet.runtime.descriptions import Descriptions
 from oplet.runtime.limits import Limits
 from oplet.runtime.opening import check_strict, manager_of, open_model
 from oplet.runtime.profiler import Profiler
-from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes
+from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes, running_nodes
 from oplet.runtime.session import Session
 from oplet.runtime.signature import SignatureRunner
 from oplet.runtime.subgraph import Subgraph
@@ -70,7 +72,8 @@ class Interpreter(Descriptions):
         experimental_force_delegate_node_profiling: profile delegates' kernels as a whole, also where they report their
             operators one by one.
         op_resolver: the application's own registrations; they go before what plugins bring.
-        plugins: the plugins to use: a PluginManager, or names of distributions or plugins; all installed ones by default.
+        plugins: the plugins to use: a PluginManager, or names of distributions or plugins, or such names behind "no:" for
+            all but these; all installed ones by default.
         prefer: which package wins where two claim one op: names, best first, or a mapping from op to name.
         profiler: takes an event per node run.
         release_dynamic_tensors: give back, at the end of each `invoke`, the memory of intermediate tensors whose shapes
@@ -82,6 +85,7 @@ class Interpreter(Descriptions):
     Raises:
         ModelError: the file cannot be read or is not a valid model (a ValueError).
         OpNotFoundError: a built-in operator has no kernel; OpVersionError: not in the model's version (ValueErrors).
+        PluginError: `plugins` names one that is not installed.
 
     Example:
         >>> from oplet import Interpreter
@@ -117,7 +121,6 @@ class Interpreter(Descriptions):
         limits: Limits | None = None,
         checks: bool = False,
     ) -> None:
-        self._live: list[Subgraph] = []
         self._closed = False
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
         self._views = Views()
@@ -139,6 +142,8 @@ class Interpreter(Descriptions):
         limits = Limits() if limits is None else limits
         limits.check_nodes(self._model)
         verify(self._model)
+        for fault in signature_faults(self._model):
+            warnings.warn(f"{self._model.name}: {fault}", stacklevel=2)
         self._manager = manager_of(plugins)
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
@@ -182,8 +187,8 @@ class Interpreter(Descriptions):
             self._subgraphs.append(Subgraph(session, index, table))
         session.subgraphs = self._subgraphs
         live = reached(root.subgraphs or [], entry_subgraphs(root))
-        self._live = [subgraph for subgraph in self._subgraphs if subgraph.index in live]
-        resolve_nodes([n for s in self._live for n in s.nodes], session.resolver, self._manager.advice, self._model.name)
+        nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
+        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
         # What nothing calls may lack its kernels: resolvers made for the model leave them out.
         for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
             node.registration = find_registration(node, session.resolver)
@@ -213,7 +218,7 @@ class Interpreter(Descriptions):
         if not subgraph.ready:
             self._ensure_open()
             self._model.check_files()
-            nodes = [s.nodes[i] for s in self._live for i in s.execution_plan]
+            nodes = running_nodes(self._subgraphs, subgraph_index)
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
             with Arithmetic():
                 subgraph.allocate()
@@ -236,7 +241,7 @@ class Interpreter(Descriptions):
         with Arithmetic():
             subgraph.invoke()
             if subgraph.delegation is not None and not self.allow_buffer_handle_output:
-                for index in subgraph.outputs:
+                for index in subgraph.read:
                     ensure_readable(subgraph, subgraph.tensors[index])
 
     def cancel(self) -> None:
@@ -248,6 +253,7 @@ class Interpreter(Descriptions):
 
     def reset_all_variables(self) -> None:
         """Set all variable tensors to zero."""
+        self._session.ensure_free()
         for subgraph in self._subgraphs:
             subgraph.reset_variables()
 
@@ -263,7 +269,13 @@ class Interpreter(Descriptions):
             subgraph.release()
 
     def close(self) -> None:
-        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected."""
+        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected.
+
+        Raises:
+            StateError: another thread is using the interpreter (a RuntimeError).
+        """
+        if self._subgraphs:
+            self._session.ensure_free()
         self._closed = True
         try:
             while self._async_subgraphs:
@@ -282,8 +294,6 @@ class Interpreter(Descriptions):
                 for subgraph in self._subgraphs:
                     subgraph.dissolve()
         except Exception as error:  # a destructor has nobody to raise to
-            import warnings
-
             warnings.warn(str(error), ResourceWarning, stacklevel=1)
 
     # Tensors -------------------------------------------------------------------------------------------------
@@ -301,6 +311,7 @@ class Interpreter(Descriptions):
         self._set(tensor_index, value, 0)
 
     def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
+        self._session.ensure_free()
         tensor = self._tensor(tensor_index, subgraph_index)
         array = as_tensor_value(tensor, value)
         if not tensor.has_data:
@@ -317,10 +328,11 @@ class Interpreter(Descriptions):
             TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
                 another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
         """
+        self._session.ensure_free()
         tensor = self._readable(tensor_index, subgraph_index)
         if not self._subgraphs[subgraph_index].still_holds(tensor):
             raise TensorError(
-                f"The memory of {tensor} was given to another tensor after the last node that reads it. "
+                f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
             )
         value = np.array(tensor.data)
@@ -417,6 +429,7 @@ class Interpreter(Descriptions):
             raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
 
     def _ensure_idle(self) -> None:
+        self._session.ensure_free()
         for subgraph in self._async_subgraphs.values():
             subgraph.ensure_idle()
 

@@ -31,7 +31,7 @@ def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
 
     if plugins is None:
         return default_manager()
-    return plugins if isinstance(plugins, PluginManager) else PluginManager(load=plugins)
+    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
 
 
 def check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:

@@ -60,7 +60,7 @@ class Placing:
         if node.in_place and (replaced := self._replaced(node, position)) is not None:
             self._in_place[node.outputs[0]] = replaced
         for tensor in node.outputs:
-            last = self._last_use.get(tensor.index, position)
+            last = self._last_use.get(tensor.index, self._end)  # what nobody reads stays, as in LiteRT
             if self._request(tensor, position, last):
                 self._lives[tensor] = last
         for tensor in node.temporaries:

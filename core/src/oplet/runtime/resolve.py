@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
+from oplet.model.reachability import named_subgraphs
 from oplet.ops.composite import Composite
 from oplet.ops.context import Node
 from oplet.ops.resolver import OpResolver
@@ -15,12 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oplet.ops.registration import Registration
+    from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["check_resolved", "find_providers", "find_registration", "resolve_nodes"]
+__all__ = ["check_resolved", "find_providers", "find_registration", "resolve_nodes", "running_nodes"]
 
 
 _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
 _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
+
+
+#: Of STABLEHLO_COMPOSITE: with another one, a composite's options may mean something else.
+_COMPOSITE_VERSION = 1
 
 
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
@@ -53,6 +59,22 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
 
 
+def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
+    """The nodes that run when a subgraph does: its own, and those of the subgraphs that they call, and so on.
+
+    What a delegate claimed does not run, and calls nothing.
+    """
+    seen, waiting = {start}, [start]
+    while waiting:
+        subgraph = subgraphs[waiting.pop(0)]
+        for index in subgraph.execution_plan:
+            node = subgraph.nodes[index]
+            yield node
+            called = {callee for callee in named_subgraphs(node.raw_options) if 0 <= callee < len(subgraphs)}
+            waiting += sorted(called - seen)
+            seen |= called
+
+
 def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
     """What serves a node, None if nothing does."""
     return next(find_providers(node, resolver), None)
@@ -61,7 +83,7 @@ def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
 def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
     """What serves a node, and who is asked after it if it declines; a composite's decomposition comes last."""
     name, version = _composite(node)
-    if name:
+    if name and node.version == _COMPOSITE_VERSION:
         yield from resolver.candidates(Composite(name), version)
     yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
 

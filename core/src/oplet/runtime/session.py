@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
-from oplet.errors import LimitError
+from oplet.errors import LimitError, StateError
 from oplet.ops.context import EnsureError, Node
 from oplet.runtime.limits import Limits, Memory, Watch
 from oplet.runtime.workers import Workers
@@ -71,14 +72,64 @@ class Session:
         self._calls = 0
         self.workers = Workers(num_threads)
         self._active: list[Subgraph] = []
+        self._owner: int | None = None  # the thread that has the interpreter to itself now
+        self._holds = 0
+        self._free = threading.Lock()
+
+    def hold(self) -> None:
+        """Have the interpreter for this thread until `let_go`, which every `hold` needs; a thread may hold it several times.
+
+        Raises:
+            StateError: another thread has it.
+        """
+        mine = threading.get_ident()
+        if self._owner != mine:
+            if not self._free.acquire(blocking=False):
+                raise self._in_use()
+            self._owner = mine
+        self._holds += 1
+
+    def let_go(self) -> None:
+        """Undo one `hold`."""
+        self._holds -= 1
+        if not self._holds:
+            self._owner = None
+            self._free.release()
+
+    def ensure_free(self) -> None:
+        """Refuse to go on while another thread has the interpreter.
+
+        Raises:
+            StateError: one has.
+        """
+        owner = self._owner
+        if owner is not None and owner != threading.get_ident():
+            raise self._in_use()
+
+    def _in_use(self) -> StateError:
+        names = {thread.ident: f" ('{thread.name}')" for thread in threading.enumerate()}
+        return StateError(
+            f"The interpreter of {self.model.name} is in use by another thread{names.get(self._owner, '')}: one interpreter serves one "
+            "thread at a time. Make an Interpreter for each thread (those of one file share its constants), or guard this one with a lock."
+        )
 
     def enter(self, subgraph: Subgraph) -> None:
         """Note that a subgraph is being prepared or run; every `enter` needs its `leave`.
 
         Raises:
+            StateError: another thread prepares or runs one.
             EnsureError: it is already: the subgraphs call each other in a circle.
             LimitError: the calls are nested too deeply.
         """
+        self.hold()
+        try:
+            self._check_call(subgraph)
+        except BaseException:
+            self.let_go()
+            raise
+        self._active.append(subgraph)
+
+    def _check_call(self, subgraph: Subgraph) -> None:
         active = self._active
         self.check_not_active(subgraph)
         if not active:
@@ -91,7 +142,6 @@ class Session:
             )
         else:
             self.count_call()
-        active.append(subgraph)
 
     def count_call(self) -> None:
         """Note that a subgraph is called by another.
@@ -126,3 +176,4 @@ class Session:
         self._active.pop()
         if not self._active:
             self.watch.end()
+        self.let_go()

@@ -51,8 +51,9 @@ class SignatureRunner:
             A copy of each output, by name.
 
         Raises:
-            SignatureError: the number or a name of the inputs is wrong.
+            SignatureError: the number or a name of the inputs is wrong, or the signature names tensors that do not exist.
             TensorError: a value does not fit its input.
+            StateError: another thread is using the interpreter.
         """
         if len(inputs) != len(self._inputs):
             raise SignatureError(
@@ -63,13 +64,18 @@ class SignatureRunner:
             if name not in self._inputs:
                 raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
         runtime, subgraph = self._interpreter, self._subgraph_index
-        for name, value in inputs.items():
-            runtime._resize(self._inputs[name], np.shape(value), subgraph)
-        runtime._allocate(subgraph)
-        for name, value in inputs.items():
-            runtime._set(self._inputs[name], value, subgraph)
-        runtime._invoke(subgraph)
-        return {name: runtime.get_tensor(index, subgraph) for name, index in self._outputs.items()}
+        runtime._ensure_usable(self._signature_key)
+        runtime._session.hold()  # or another thread's values might come between
+        try:
+            for name, value in inputs.items():
+                runtime._resize(self._inputs[name], np.shape(value), subgraph)
+            runtime._allocate(subgraph)
+            for name, value in inputs.items():
+                runtime._set(self._inputs[name], value, subgraph)
+            runtime._invoke(subgraph)
+            return {name: runtime.get_tensor(index, subgraph) for name, index in self._outputs.items()}
+        finally:
+            runtime._session.let_go()
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """The details of each input, by the signature's name for it."""

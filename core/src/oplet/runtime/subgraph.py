@@ -27,6 +27,7 @@ from oplet.errors import (
     PrepareError,
     StateError,
 )
+from oplet.model.reachability import read_outside
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
 from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
@@ -65,7 +66,8 @@ class Subgraph(KernelContext):
         nodes: its nodes; delegates' kernels are appended.
         execution_plan: indices of the nodes to run, in order.
         inputs: tensor indices that the caller feeds.
-        outputs: tensor indices that the caller reads.
+        outputs: tensor indices that are the subgraph's results.
+        read: tensor indices that the caller reads: the outputs, and what signatures give besides them.
         generation: a number that changes whenever the subgraph is resized or prepared: arrays seen before may be stale.
         as_callee: the subgraph as nodes of other subgraphs see it.
         delegation: the delegates that were applied to it, None as long as there were none.
@@ -81,6 +83,7 @@ class Subgraph(KernelContext):
         self.execution_plan = list(range(len(self.nodes)))
         self.inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
         self.outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
+        self.read = read_outside(session.model.outline, index)
         self.as_callee = SubgraphCallee(self)
         self.delegation: Delegation | None = None
         self.delegation_skippable = False
@@ -220,7 +223,7 @@ class Subgraph(KernelContext):
     @property
     def is_dynamic(self) -> bool:
         """Whether the shape of some tensor is known only while invoking. Valid once it is allocated."""
-        return bool(self._segments[0].dynamic)
+        return self._segments[0].end < len(self.execution_plan) or bool(self._segments[0].dynamic)
 
     @property
     def arena_bytes(self) -> int:
@@ -264,7 +267,7 @@ class Subgraph(KernelContext):
     def _run_readable(self, run: Thunk) -> None:
         """Run, and have a delegate's buffers copied to the outputs, which the caller reads."""
         run()
-        for index in self.outputs:
+        for index in self.read:
             ensure_readable(self, self._tensors[index])
 
     def _run_plan(self) -> None:
@@ -289,7 +292,7 @@ class Subgraph(KernelContext):
         bound = [tensor for segment in self._segments for tensor in segment.dynamic]
         bound += [tensor for segment in self._segments[1:] for tensor, _ in segment.requests]
         for tensor in bound:
-            if tensor.index not in self.outputs:
+            if tensor.index not in self.read:
                 tensor.provide(None)
                 self.session.memory.give_back(tensor)
         del self._segments[1:]
@@ -386,8 +389,10 @@ class Subgraph(KernelContext):
                         self.set_dynamic(tensor)
                     unknown.update(made)
                 elif node.registration is not None and not self.folding.holds(node):
-                    self._prepare(node)
-                    if not self.folding.fold(node):
+                    prepared = self._prepares(node)
+                    for tensor in () if prepared else node.outputs:
+                        self.set_dynamic(tensor)
+                    if not prepared or not self.folding.fold(node):
                         unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
                         first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
                 # else a custom op that waits for a delegate: the shapes of the file must do
@@ -404,7 +409,7 @@ class Subgraph(KernelContext):
             for tensor in self.nodes[index].inputs:
                 if tensor is not None:
                     self._last_use[tensor.index] = position
-        for index in self.outputs:
+        for index in self.read:
             self._last_use[index] = end
 
     def _extend(self, start: int) -> None:
@@ -426,7 +431,11 @@ class Subgraph(KernelContext):
             if folding.holds(node):
                 continue
             watch.check()
-            self._prepare(node)
+            if start:
+                self._prepare(node)
+            elif not self._prepares(node):
+                position -= 1
+                break
             if folding.fold(node):
                 continue
             nodes.append(node)
@@ -440,6 +449,16 @@ class Subgraph(KernelContext):
         for node in nodes:
             segment.thunks.append(guarded(self, node, self.bind_node(node)))
         self._segments.append(segment)
+
+    def _prepares(self, node: Node) -> bool:
+        """Prepare a node; False if it is refused and has to be prepared again, and then be refused, in `invoke`."""
+        try:
+            self._prepare(node)
+        except PrepareError:
+            if node.delegate is not None or not self.folding.waits(node):
+                raise
+            return False
+        return True
 
     def _prepare(self, node: Node) -> None:
         if node.providers is not None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import FAILURES, TensorError
+from oplet.ops.strings import string_array
 from oplet.ops.tensor import Tensor, tensor_type
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
@@ -24,7 +25,7 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
     if type(value) is np.ndarray and value.shape == tensor.shape and value.dtype == tensor.dtype and not value.dtype.hasobject:
         return value  # as nearly always
     try:
-        array = np.asarray(value)
+        array = string_array(value) if tensor.type is TensorType.STRING else np.asarray(value)
     except FAILURES as error:  # lists of different lengths, objects whose __array__ fails
         raise TensorError(
             f"Cannot set tensor: Got a {type(value).__name__} that is no array ({error}) but expected type {tensor.type.name} "
@@ -51,7 +52,7 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
 
 
 def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind not in "OSU":
+    if array.dtype.kind != "O":
         raise TensorError(
             f"Cannot set tensor: Got value of type {_type_name(array)} but expected type STRING "
             f"for input {tensor.index}, name: {shown(tensor.name)} "
@@ -59,11 +60,18 @@ def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
     result = np.empty(array.shape, object)
     for position, item in enumerate(array.ravel().tolist()):
         if isinstance(item, str):
-            item = item.encode()
+            try:
+                item = item.encode()
+            except UnicodeEncodeError as error:
+                raise TensorError(
+                    f"Cannot set tensor: element {position} of the value for {tensor} has no form in UTF-8 ({error})."
+                ) from error
         elif not isinstance(item, bytes):
             raise TensorError(
                 f"Cannot set tensor: element {position} of the value for {tensor} is a {type(item).__name__}, not str or bytes."
             )
+        elif type(item) is not bytes:
+            item = bytes(item)
         result.flat[position] = item
     return result
 
@@ -75,4 +83,4 @@ def _type_name(array: NDArray[Any]) -> str:
             return str(array.dtype)
         return tensor_type(array.dtype).name
     except ValueError:
-        return str(array.dtype)
+        return f"NOTYPE ({array.dtype})"

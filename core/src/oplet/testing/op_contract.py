@@ -38,7 +38,7 @@ class OpContract(Contract):
         if manager is None:
             manager = default_manager()
         elif not isinstance(manager, PluginManager):
-            manager = PluginManager(load=manager)
+            manager = PluginManager.named(manager, "plugins")
         return manager.resolver() if self.op_resolver is None else ChainOpResolver([self.op_resolver, manager.resolver()])
 
     def test_every_init_has_its_free(self) -> None:

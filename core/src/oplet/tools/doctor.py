@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from oplet.model.model import Model
 from oplet.model.verify import verify
+from oplet.ops.composite import Composite
 from oplet.ops.resolver import Op
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator
+from oplet.tools.composites import composite_of, version_of
 from oplet.versions.runtime_version import first_runtime
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -27,6 +29,7 @@ class Diagnosis(NamedTuple):
         provider: the package that would serve it, "" if none does.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
         fix: what to do; "" if it is served.
+        composite: whether it is a composite. One that no package serves runs as its decomposition, whose provider counts then.
     """
 
     op: str
@@ -37,6 +40,7 @@ class Diagnosis(NamedTuple):
     provider: str
     first_runtime: str
     fix: str
+    composite: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for JSON."""
@@ -62,6 +66,9 @@ def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None)
             op, name, version = model.op_of(operator)
             key: tuple[Op, int] = (name if op is BuiltinOperator.CUSTOM else op, version)
             uses[key] = uses.get(key, 0) + 1
+            if (composite := composite_of(operator)) is not None:
+                whole = composite, version_of(operator)
+                uses[whole] = uses.get(whole, 0) + 1
     return [_diagnosis(op, version, count, manager) for (op, version), count in uses.items()]
 
 
@@ -71,13 +78,18 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
     served = resolver.versions(op)
     provided = "" if not served else str(served[0]) if len(served) == 1 else f"{served[0]} to {served[-1]}"
     registration = resolver.find_op(op, version)
+    provider = str(registration.provenance) if registration else ""
+    if isinstance(op, Composite):
+        if registration is None and (decomposed := resolver.find_op(BuiltinOperator.STABLEHLO_COMPOSITE, 1)) is not None:
+            provider = f"{decomposed.provenance} (its decomposition)"
+        return Diagnosis(name, version, False, nodes, provided, provider, "", "" if provider else manager.advice(op), True)
     return Diagnosis(
         name,
         version,
         isinstance(op, str),
         nodes,
         provided,
-        str(registration.provenance) if registration else "",
+        provider,
         ("" if isinstance(op, str) else first_runtime(name, version)) or "",
         "" if registration else manager.advice(op),
     )

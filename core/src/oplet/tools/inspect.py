@@ -13,9 +13,12 @@ from oplet.errors import OpletError
 from oplet.model.model import Model
 from oplet.model.sizes import bytes_needed
 from oplet.model.verify import verify
+from oplet.ops.composite import Composite
+from oplet.ops.resolver import Op, OpResolver
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
+from oplet.tools.composites import composite_of, version_of
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
@@ -86,25 +89,35 @@ def _ops(model: Model, plugins: PluginManager | None) -> list[dict[str, Any]]:
 
     manager = plugins or default_manager()
     resolver = manager.resolver()
-    nodes = (node for subgraph in model.root.subgraphs or [] for node in subgraph.operators or [])
+    nodes = [node for subgraph in model.root.subgraphs or [] for node in subgraph.operators or []]
     counts = Counter(model.op_of(node) for node in nodes)
     ops = []
     for (op, name, version), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][2])):
         custom = op is BuiltinOperator.CUSTOM
-        entry = {"op": name, "version": version, "custom": custom, "nodes": count, "distribution": "", "distribution_version": ""}
-        key = name if custom else op
-        try:
-            registration = resolver.find_op(key, version)
-            if registration is None:
-                entry |= {"plugin": "", "why": resolver.why(key, version), "advice": manager.advice(key)}
-            else:
-                origin = registration.provenance
-                entry |= {"distribution": origin.distribution, "distribution_version": origin.version}
-                entry |= {"plugin": origin.plugin, "why": resolver.why(key, version), "advice": ""}
-        except OpletError as error:  # two packages claim it, or its kernel cannot be imported
-            entry |= {"plugin": "", "why": str(error), "advice": ""}
-        ops.append(entry)
+        ops.append(_op(name, name if custom else op, version, count, manager, resolver))
+    composites = Counter((composite, version_of(node)) for node in nodes if (composite := composite_of(node)))
+    ops += [_op(op.name, op, version, count, manager, resolver) for (op, version), count in sorted(composites.items())]
     return ops
+
+
+def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, resolver: OpResolver) -> dict[str, Any]:
+    """One op in one version, and who would serve it; a composite that nobody serves runs as its decomposition."""
+    custom, composite = isinstance(op, str), isinstance(op, Composite)
+    entry: dict[str, Any] = {"op": name, "version": version, "custom": custom, "composite": composite, "nodes": nodes}
+    entry |= {"distribution": "", "distribution_version": "", "plugin": "", "advice": ""}
+    try:
+        registration = resolver.find_op(op, version)
+        entry["why"] = resolver.why(op, version)
+        if registration is not None:
+            origin = registration.provenance
+            entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
+        elif composite:
+            entry["why"] += "; its decomposition runs"
+        else:
+            entry["advice"] = manager.advice(op)
+    except OpletError as error:  # two packages claim it, or its kernel cannot be imported
+        entry["why"] = str(error)
+    return entry
 
 
 def _subgraph(model: Model, index: int, subgraph: tables.SubGraph) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from oplet.errors import FAILURES, DelegateError
 from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
 from oplet.tuning.errors import output_error
-from oplet.tuning.random_inputs import random_input
+from oplet.tuning.random_inputs import nudged_input, random_input
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -44,6 +44,10 @@ _HOPELESS = 2.0
 _CLOSE = 1.25
 _FINAL_ROUNDS = 15
 _FINAL_SECONDS = 4.0
+#: How often the inputs are nudged to see what the model makes of it.
+_NUDGES = 2
+#: An engine that is as right as the built-in kernels may be off by so many times what was seen then.
+_SPREADS = 2.0
 #: How often one runs in its turn. The first run does not count: threads of the one before may still wait for work, on a core.
 _TURN = 6
 
@@ -52,7 +56,8 @@ class Bounds(NamedTuple):
     """What measuring keeps to.
 
     Attributes:
-        max_error: how far off the outputs may be, see `output_error`.
+        max_error: how far off the outputs may be, see `output_error`; where the model makes more than half
+            of that of a last bit of its inputs, twice what it makes of it.
         max_seconds: nothing is begun after so long; what is under way (a compilation, say) is not cut off.
     """
 
@@ -106,6 +111,29 @@ class _Runner:
         self.interpreter.invoke()
         return time.perf_counter() - start
 
+    def spread(self) -> float:
+        """How far the outputs move when the inputs change by what no engine is wrong to change them by, see `nudged_input`.
+
+        0 if the outputs move by themselves from run to run: what comes of random numbers or of a kept state says nothing here.
+        """
+        random = np.random.default_rng(0)
+        details = {d["index"]: d for d in self.interpreter.get_input_details()}
+        given = {index: np.array(self.interpreter.get_tensor(index)) for index in details}
+        if self._moved(given) != 0:
+            return 0.0
+        nudged = [{i: nudged_input(value, details[i], random) for i, value in given.items()} for _ in range(_NUDGES)]
+        widest = max(map(self._moved, nudged))
+        self._moved(given)
+        return widest
+
+    def _moved(self, inputs: Mapping[int, Array]) -> float:
+        """How far off the first run's the outputs of these inputs are."""
+        self.interpreter.reset_all_variables()
+        for index, value in inputs.items():
+            self.interpreter.set_tensor(index, value)
+        self.interpreter.invoke()
+        return output_error([np.array(self.interpreter.get_tensor(d["index"])) for d in self.details], self.outputs, self.details)
+
     def close(self) -> None:
         self.interpreter.close()
 
@@ -117,7 +145,7 @@ class _Contest:
         self._open = open
         self._manager = manager
         self._inputs = inputs
-        self._max_error = max_error
+        self._max_error = max_error  # and no less than the model's own spread, once it is known
         self._until = until
         self._reference: list[Array] | None = None
         self.trials: dict[Candidate, Trial] = {}
@@ -148,6 +176,7 @@ class _Contest:
             return replace(trial, why=_first_line(error))
         if not self.trials:
             self._reference = runner.outputs
+            self._max_error = max(self._max_error, _SPREADS * runner.spread())
         off = None if self._reference is None else output_error(runner.outputs, self._reference, runner.details)
         trial = replace(trial, error=off)
         if off is not None and not off <= self._max_error:

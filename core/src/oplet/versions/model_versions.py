@@ -10,6 +10,8 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
+from oplet.schema.naming import shown
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.versions.op_version import explain_version
 from oplet.versions.runtime_version import first_runtime, minimum_runtime
 
@@ -73,6 +75,8 @@ def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVer
         custom = op == BuiltinOperator.CUSTOM
         name = (code.custom_code or "") if custom else _name(op)
         needed, why = (code.version, "") if custom else _needed(op, operator, subgraph.tensors or [])
+        if op == BuiltinOperator.STABLEHLO_COMPOSITE:
+            why = _composite(operator) or why
         releases = first_runtime(name, code.version, extra), first_runtime(name, needed, extra)
         found.append(NodeVersion(s, n, name, custom, code.version, needed, why, *releases))
     return found
@@ -169,6 +173,13 @@ def _nodes(root: tables.Model) -> Iterator[tuple[int, int, tables.Operator, tabl
 
 def _name(op: int) -> str:
     return BuiltinOperator(op).name if op in BuiltinOperator._value2member_map_ else str(op)
+
+
+def _composite(operator: tables.Operator) -> str:
+    options = operator.builtin_options_2
+    if not isinstance(options, StableHLOCompositeOptions):
+        return ""
+    return f"the composite {shown(options.name) or 'without a name'} version {options.version}; any runtime may run its decomposition"
 
 
 def _needed(op: int, operator: tables.Operator, tensors: Sequence[tables.Tensor]) -> tuple[int, str]:

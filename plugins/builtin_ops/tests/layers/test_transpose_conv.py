@@ -1,3 +1,5 @@
+"""TRANSPOSE_CONV."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -71,3 +73,43 @@ def test_a_wrong_model_is_refused(shape: list[int], weights: Any, stride: tuple[
     model = one_op_model("TRANSPOSE_CONV", specs, [Spec("float32", (1, 1, 1, 1))], options(stride, Padding.SAME))
     with pytest.raises(OpletError, match=reason):
         run_op(model, np.zeros((1, 4, 4, 4), np.float32))
+
+
+def whole(source: Any, weights: Any, stride: int) -> Any:
+    """All that the input covers."""
+    (batch, height, width, _), (filters, rows, columns, _) = source.shape, weights.shape
+    found = np.zeros((batch, (height - 1) * stride + rows, (width - 1) * stride + columns, filters), np.float64)
+    for y, x in np.ndindex(height, width):
+        stamp = np.einsum("nc,oijc->nijo", source[:, y, x], weights, dtype=np.float64)
+        found[:, y * stride : y * stride + rows, x * stride : x * stride + columns] += stamp
+    return found
+
+
+SIZES = [(2, 3, 4), (3, 2, 3), (1, 2, 3), (4, 1, 3), (3, 3, 1)]
+
+
+@pytest.mark.parametrize(("taps", "stride", "length"), SIZES)
+@pytest.mark.parametrize("constant", [True, False])
+def test_without_padding_the_output_may_have_any_size(taps: int, stride: int, length: int, constant: bool) -> None:
+    rng = np.random.default_rng(0)
+    source, weights = (rng.normal(size=shape).astype(np.float32) for shape in ((2, length, length, 3), (2, taps, taps, 3)))
+    bias = np.array([0.5, -2], np.float32)
+    covered = whole(source, weights, stride)
+    size = covered.shape[1]
+    for rows, columns in ((size - 1, size + 2), (1, size - 1), (size + 1, 1), (size + 3, size)):
+        shape = np.array([2, rows, columns, 2], np.int32)
+        given = shape if constant else Spec("int32", (4,))
+        specs = [given, weights, Spec("float32", source.shape), bias]
+        model = one_op_model("TRANSPOSE_CONV", specs, [Spec("float32", (1,) * 4)], options((stride, stride), Padding.VALID))
+        expected = np.zeros(shape)
+        expected[:, :size, :size] = covered[:, :rows, :columns]
+        found = run_op(model, *([] if constant else [shape]), source)[0]
+        np.testing.assert_allclose(found, expected + bias, rtol=1e-5, atol=1e-5)
+
+
+def test_a_cropped_output_is_the_corner_of_the_whole_one(kind: str, litert: Function, layer: Function) -> None:
+    whole = options((2, 2), Padding.VALID)
+    arguments = "TRANSPOSE_CONV", kind, (1, 3, 3, 2), (3, 3, 3, 2), whole
+    cropped, feeds = layer(*arguments, before=(np.array([1, 6, 5, 3], np.int32),), version=4)
+    full, _ = layer(*arguments, before=(np.array([1, 7, 7, 3], np.int32),), version=4)
+    np.testing.assert_array_equal(run_op(cropped, *feeds)[0], run_op(full, *feeds)[0][:, :6, :5])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
+from oplet_litert_delegate.composites import refuses_composite
 from oplet_litert_delegate.dangers import dies_of
 from oplet_litert_delegate.served import CUSTOM_OPS, serves
 
@@ -21,6 +22,7 @@ _PLAIN = frozenset(
 _PACKED = frozenset({TensorType.INT2, TensorType.INT4, TensorType.UINT4})
 
 _CALLS = "it runs other subgraphs, whose nodes are claimed one by one"
+_DECOMPOSED = "without XNNPACK its decomposition would run"
 _STATE = "it has a state, which oplet keeps"
 _STAYS = {
     BuiltinOperator.IF: _CALLS,
@@ -29,7 +31,6 @@ _STAYS = {
     BuiltinOperator.CALL_ONCE: _CALLS,
     BuiltinOperator.STABLEHLO_WHILE: _CALLS,
     BuiltinOperator.STABLEHLO_CASE: _CALLS,
-    BuiltinOperator.STABLEHLO_COMPOSITE: _CALLS,
     BuiltinOperator.STABLEHLO_REDUCE: _CALLS,
     BuiltinOperator.STABLEHLO_REDUCE_WINDOW: _CALLS,
     BuiltinOperator.STABLEHLO_SCATTER: _CALLS,
@@ -54,18 +55,21 @@ def unpacks_constant(node: Node) -> bool:
     )
 
 
-def refuses(node: Node, own: Collection[Tensor]) -> str:
+def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str:
     """Why LiteRT does not get the node; "" if it may.
 
     The node was prepared by its own kernel before, which checked it.
 
     Args:
         own: the variables that one node alone uses.
+        xnnpack: whether LiteRT may use XNNPACK.
     """
     if node.registration is None:
         return "no kernel is there to check it before LiteRT sees it"
     if node.op in _STAYS:
         return _STAYS[node.op]
+    if node.op is BuiltinOperator.STABLEHLO_COMPOSITE and (why := refuses_composite(node) if xnnpack else _DECOMPOSED):
+        return why
     if node.op is BuiltinOperator.CUSTOM:
         if node.op_name not in CUSTOM_OPS or node.version != 1:
             return f"LiteRT has no custom op {node.op_name} of version {node.version}"

@@ -84,7 +84,7 @@ class _Claim:
         for node in plan:
             if node.delegate is not None:
                 continue
-            if why := refuses(node, self._own):
+            if why := refuses(node, self._own, xnnpack=settings.xnnpack == 1):
                 self.refused[node.index] = why
                 continue
             self.nodes.add(node.index)
@@ -120,7 +120,9 @@ class _Claim:
             RefusedError: LiteRT does not take it.
         """
         for node in nodes:
-            if why := refuses(node, self._own):  # which may be otherwise than when it was claimed
+            if why := refuses(
+                node, self._own, xnnpack=self._settings.xnnpack == 1
+            ):  # which may be otherwise than when it was claimed
                 raise RefusedError(why, node)
         return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1)
 

@@ -12,6 +12,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from oplet import Node, Tensor
+from oplet_litert_delegate.composites import untaken
 from oplet_litert_delegate.part import Part
 
 __all__ = ["Engine", "Port", "RefusedError"]
@@ -68,10 +69,13 @@ class Engine:
         _check(part)
         try:
             self._interpreter = _opened(part, num_threads, xnnpack=xnnpack)
-        except RefusedError:
+        except RefusedError as error:
             if not xnnpack:
                 raise
+            if part.composites:  # which LiteRT's own kernels take apart
+                raise RefusedError(str(error), error.node or part.nodes[part.composites[0]]) from error
             self._interpreter = _opened(part, num_threads, xnnpack=False)  # LiteRT's own kernels take more than XNNPACK does
+        _check_composites(part, self._interpreter)
         details = self._interpreter.get_input_details(), self._interpreter.get_output_details()
         self.inputs, self.outputs = (
             [self._port(detail["index"], tensor) for detail, tensor in zip(side, tensors)]
@@ -130,6 +134,14 @@ def _check(part: Part) -> None:
                 raise RefusedError(f"LiteRT knows the shape of {tensor} only while running", node)
             if shown.shape != tensor.shape:
                 raise RefusedError(f"LiteRT gives {tensor} the shape {list(shown.shape)}", node)
+
+
+def _check_composites(part: Part, interpreter: Interpreter) -> None:
+    """See that XNNPACK has every composite."""
+    if part.composites:
+        outputs = [detail["index"] for detail in interpreter.get_output_details()]
+        for number in untaken(interpreter._get_ops_details(), outputs, part.composites):
+            raise RefusedError("XNNPACK leaves the composite to LiteRT, whose decomposition may differ", part.nodes[number])
 
 
 def _opened(part: Part, num_threads: int, *, xnnpack: bool) -> Interpreter:

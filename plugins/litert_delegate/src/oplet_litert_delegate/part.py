@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from oplet import BuiltinOperator, Model, ModelBuilder, Node, Tensor, TensorType
 from oplet.schema import tables
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet.schema.table import Table
+from oplet_litert_delegate.composites import add_decomposition
 
 __all__ = ["Part", "Source", "write_part"]
 
@@ -53,6 +56,12 @@ class Part(NamedTuple):
     outputs: list[Tensor]
     variables: dict[int, Tensor]
     fixed: list[Fixed]
+
+    @property
+    def composites(self) -> list[int]:
+        """The places of the composites in it."""
+        composite = BuiltinOperator.STABLEHLO_COMPOSITE
+        return [place for place, node in enumerate(self.nodes) if node is not None and node.op is composite]
 
     @property
     def fits(self) -> bool:
@@ -111,6 +120,7 @@ class _Writer:
         self._source = source
         self._tables = (source.model.root.subgraphs or [])[source.subgraph].tensors or []
         self._buffers: dict[tuple[int, int], int] = {}
+        self._decompositions: dict[int, int] = {}
 
     def add_node(self, node: Node) -> None:
         custom = node.op is BuiltinOperator.CUSTOM
@@ -121,7 +131,7 @@ class _Writer:
             node.op_name if custom else node.op,
             inputs,
             [self._add(tensor) for tensor in node.outputs],
-            node.raw_options,
+            self._options(node),
             version=node.version,
             custom=custom,
             custom_options=bytes(node.custom_options),
@@ -144,10 +154,29 @@ class _Writer:
         if content is None:
             self.computed.append(tensor)
             return self._add(tensor, data=tensor.data)
+        return self._add(tensor, buffer=self._buffer(table), sparsity=table.sparsity)
+
+    def _buffer(self, table: tables.Tensor) -> int | None:
+        """Where a constant's bytes are here, None for what is no constant; tensors share them as in the file."""
         key = table.buffer, table.external_buffer
         if key not in self._buffers:
+            content = self._source.model.tensor_bytes(table)
+            if content is None:
+                return None
             self._buffers[key] = self.builder.add_buffer(content)
-        return self._add(tensor, buffer=self._buffers[key], sparsity=table.sparsity)
+        return self._buffers[key]
+
+    def _options(self, node: Node) -> Table | None:
+        """A node's options; a composite's decomposition is written along."""
+        options = node.raw_options
+        if not isinstance(options, StableHLOCompositeOptions):
+            return options
+        index = options.decomposition_subgraph_index
+        if index not in self._decompositions:
+            self._decompositions[index] = add_decomposition(self.builder, self._source.model, options, self._buffer)
+        written = copy.copy(options)
+        written.decomposition_subgraph_index = self._decompositions[index]
+        return written
 
     def _add(self, tensor: Tensor, **content: Any) -> int:
         if tensor not in self.places:

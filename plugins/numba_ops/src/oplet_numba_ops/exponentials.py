@@ -80,7 +80,10 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
         row, target = x[start : start + columns], out[start : start + columns]
         most = _largest(bits[start : start + columns])
         for i in range(columns):
-            target[i] = exp((row[i] - most) * beta)
+            distance = (row[i] - most) * beta
+            power = exp(distance)
+            # What is no normal number, as of values that are masked, counts as 0.
+            target[i] = _ZERO if distance < _LOWEST else power
         factor = _ONE / _total(target)
         for i in range(columns):
             target[i] *= factor

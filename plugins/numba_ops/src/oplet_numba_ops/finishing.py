@@ -78,7 +78,7 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     if rounding in (Finish.NEAREST_ABOVE, Finish.NEAREST):
         more = _hairs(requantizer)
     values[1, :channels] = more + requantizer.nudges
-    values[2, :channels] = more - requantizer.nudges
+    values[2, :channels] = more - requantizer.nudges + 2 * requantizer.lifts
     high = max(requantizer.low, requantizer.high)
     return Finishing(
         8 * kind.itemsize, rounding, table, rows, (float(requantizer.low), float(high), float(requantizer.zero_point))

@@ -64,11 +64,12 @@ def CLAMP_OVER(out, low, high):  # type: ignore[no-untyped-def]
         out[i] = _clamped(out[i], low, high)
 
 
-def _quantize(x, out, scale, zero_point, lowest, highest):  # type: ignore[no-untyped-def]
+def _quantize(x, out, scale, zero_point, lowest, highest, limit, beyond):  # type: ignore[no-untyped-def]
     zero = np.int32(zero_point)
     for i in range(out.size):
         steps = x[i] / scale
-        # NaN becomes the highest value.
+        # From the limit on, and for NaN, another value stands.
+        steps = steps if steps < limit else beyond
         steps = steps if steps < highest else highest
         steps = lowest if steps < lowest else steps
         half = -_BELOW_HALF if steps < _ZERO else _BELOW_HALF
@@ -82,6 +83,6 @@ def _dequantize(x, out, scale, zero_point):  # type: ignore[no-untyped-def]
 
 _CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
 #: By the type of the output.
-QUANTIZE = {type: Kernel(_quantize, f"void(f4[::1], {code}[::1], f4, i8, f4, f4)") for type, code in _CODES.items()}
+QUANTIZE = {type: Kernel(_quantize, f"void(f4[::1], {code}[::1], f4, i8, f4, f4, f4, f4)") for type, code in _CODES.items()}
 #: By the type of the input.
 DEQUANTIZE = {type: Kernel(_dequantize, f"void({code}[::1], f4[::1], f4, f4)") for type, code in _CODES.items()}

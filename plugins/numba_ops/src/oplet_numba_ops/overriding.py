@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from oplet import Context, Node, Registration
+from oplet_builtin_ops.arithmetic.single_precision import is_widened
 from oplet_numba_ops.kernels import CompileError
 
 __all__ = ["Bind", "Thunk", "override"]
@@ -44,6 +45,8 @@ def override(builtin: Registration, plan: Callable[[Context, Node], Bind | None]
     def prepare(context: Context, node: Node) -> None:
         if builtin.prepare is not None:
             builtin.prepare(context, node)
+        if is_widened(node):
+            return  # halves, which the numpy kernel sees as floats
         temporaries, node.temporaries = node.temporaries, []
         in_place, node.in_place = node.in_place, ()
         try:

@@ -82,7 +82,8 @@ def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind | None
 
     def plan(context: Context, node: Node, found: Operands) -> Bind | None:
         general = node.prepared
-        if not hasattr(general, "shares"):
+        # What is shifted left may wrap around, which the compiled loop does not do.
+        if not hasattr(general, "shares") or general.shift > 0:
             return None
         large, small, how, exchanged = found
         signs = (0, -1 if subtracts else 0)

@@ -88,7 +88,7 @@ def program(
         BuildError: a model cannot be taken along, or an installed package is not as it should be.
     """
     name = cut.name.replace("_", "-")
-    reads_options = any(b"custom_map" in text or b"flexbuffers" in text for text in cut.files.values())
+    reads_options = any(b"flatbuffers" in text for text in cut.files.values())
     kernels = {path: _with_vendored(path, text) for path, text in cut.files.items()}
     core = core_tree(
         kernels,

@@ -33,7 +33,14 @@ class BuiltWheel:
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
         kernels = [
-            {"op": k.op, "custom": k.custom, "min_version": k.min_version, "max_version": k.max_version, "from": k.distribution}
+            {
+                "op": k.op,
+                "custom": k.custom,
+                "composite": k.composite,
+                "min_version": k.min_version,
+                "max_version": k.max_version,
+                "from": k.distribution,
+            }
             for k in self.cut.kernels
         ]
         sources = [{"name": s.name, "version": s.version, "license": s.license} for s in self.cut.sources]

@@ -73,7 +73,7 @@ def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comm
     used = sorted({owners[reached.package.name] for reached in closure.modules.values()} | {k.distribution for k in chosen})
     result = Cut(name, list(needs), chosen, [distribution(each) for each in used])
     homes = _homes(name, closure, chosen, keep_comments)
-    limits = {(need.name, need.custom): need.types for need in needs} if types else {}
+    limits = {need.key: need.types for need in needs} if types else {}
     words = ", ".join(f"{source.name} {source.version}" for source in result.sources)
     result.files[f"{name}/__init__.py"] = registering_module(chosen, homes, words, API_VERSION, limits).encode()
     for module, reached in sorted(closure.modules.items()):
@@ -95,12 +95,10 @@ def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comm
 
 def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> Closure:
     """What the kernels need, of their variants those that the models' nodes use."""
-    uses = {(need.name, need.custom): need.uses for need in needs}
+    uses = {need.key: need.uses for need in needs}
     everything = _together(uses.values())
     modules = {kernel.module for kernel in chosen}
-    uses_of = {
-        module: _together(uses[kernel.op, kernel.custom] for kernel in chosen if kernel.module == module) for module in modules
-    }
+    uses_of = {module: _together(uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules}
     while True:
         closure = Closure(packages, shake, everything, uses_of)
         for kernel in chosen:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from oplet.schema.enums import TensorType
 from oplet.tools.building.sources import Kernel
+from oplet.tools.selection.needs import Key
 
 __all__ = ["registering_module"]
 
@@ -36,8 +37,12 @@ def _add_from_hook(
     for version in range(first, (last or first) + 1):
         for claim in found.claims():
             if op_label(claim.op) == op and claim.min_version <= version <= claim.max_version:
-                add = resolver.add_custom if isinstance(claim.op, str) else resolver.add_builtin
-                add(claim.op, claim.target, version, limit=limit)
+                if isinstance(claim.op, Composite):
+                    resolver.add_composite(op, claim.target, version, limit=limit)
+                elif isinstance(claim.op, str):
+                    resolver.add_custom(op, claim.target, version, limit=limit)
+                else:
+                    resolver.add_builtin(claim.op, claim.target, version, limit=limit)
 '''
 
 
@@ -46,7 +51,7 @@ def registering_module(
     homes: Mapping[str, str],
     sources: str,
     api: int,
-    types: Mapping[tuple[str, bool], tuple[TensorType, ...]] = MappingProxyType({}),
+    types: Mapping[Key, tuple[TensorType, ...]] = MappingProxyType({}),
 ) -> str:
     """The source of `__init__.py`.
 
@@ -55,7 +60,7 @@ def registering_module(
         homes: what the packages that they come from are called now.
         sources: the names of the distributions that they come from, in words.
         api: the version of the plugin contract.
-        types: the types that tensors of an op's nodes may have, by its name and whether it is a custom op; any where none is given.
+        types: the types that tensors of an op's nodes may have, by its key; any where none is given.
     """
     kernels = list(kernels)
     imports = _imports(any(kernel.by_hook for kernel in kernels), any(types.values()))
@@ -63,14 +68,14 @@ def registering_module(
     for kernel in kernels:
         last = [] if kernel.min_version == kernel.max_version else [str(kernel.max_version)]
         arguments = [str(kernel.min_version), *last]
-        if only := types.get((kernel.op, kernel.custom)):
+        if only := types.get(kernel.key):
             names = ", ".join(f"TensorType.{type.name}" for type in only)
             arguments.append(f"limit=TypeLimit(({names}{',' if len(only) == 1 else ''}))")
         place = _here(kernel.module, homes)
         if kernel.by_hook:
             call, target = "_add_from_hook(resolver, ", f"{_text(place)}, {_text(kernel.attribute)}"
         else:
-            call = f"resolver.{'add_custom' if kernel.custom else 'add_builtin'}("
+            call = f"resolver.add_{'composite' if kernel.composite else 'custom' if kernel.custom else 'builtin'}("
             target = f'f"{{__name__}}.{place}:{kernel.attribute}"'
         lines.append(f"    {call}{_text(kernel.op)}, {target}, {', '.join(arguments)})\n")
     if any(kernel.by_hook for kernel in kernels):
@@ -84,12 +89,12 @@ def _imports(by_hook: bool, limited: bool) -> str:
         lines += ["from importlib import import_module", "from operator import attrgetter", "from typing import Any", ""]
     lines.append(f"from oplet import MutableOpResolver, {'TensorType, TypeLimit, ' if limited else ''}hookimpl")
     if by_hook:
-        lines.append("from oplet.ops.resolver import op_label")
+        lines += ["from oplet.ops.composite import Composite", "from oplet.ops.resolver import op_label"]
     return "\n".join(lines) + "\n"
 
 
 def _count(kernels: list[Kernel]) -> str:
-    ops = {(kernel.op, kernel.custom) for kernel in kernels}
+    ops = {kernel.key for kernel in kernels}
     return f"{len(ops)} operator{'s'[: len(ops) != 1]}"
 
 

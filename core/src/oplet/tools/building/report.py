@@ -24,6 +24,7 @@ from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
 from oplet.tools.building.programs import BuiltProgram
+from oplet.tools.building.sources import Kernel
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -44,9 +45,9 @@ for place in modules:
     for name in filter(None, attribute.split(".")):
         target = getattr(target, name)
     target.register_ops(resolver=resolver)
-for op, custom, version in ops:
-    key = op if custom else importlib.import_module("oplet").BuiltinOperator[op]
-    if resolver.find_op(key, version) is None:
+for op, kind, version in ops:
+    key = op if kind == "custom" else kind != "composite" and importlib.import_module("oplet").BuiltinOperator[op]
+    if (resolver.find_composite(op, version) if kind == "composite" else resolver.find_op(key, version)) is None:
         sys.exit(f"nothing serves {op} version {version}")
 print(time.perf_counter() - start)
 """
@@ -57,8 +58,9 @@ _, ops = json.loads(sys.argv[1])
 start = time.perf_counter()
 from oplet import BuiltinOperator, Interpreter, PluginManager
 resolver = PluginManager().resolver()
-for op, custom, version in ops:
-    if resolver.find_op(op if custom else BuiltinOperator[op], version) is None:
+for op, kind, version in ops:
+    key = op if kind == "custom" else kind != "composite" and BuiltinOperator[op]
+    if (resolver.find_composite(op, version) if kind == "composite" else resolver.find_op(key, version)) is None:
         sys.exit(f"nothing serves {op} version {version}")
 print(time.perf_counter() - start)
 """
@@ -189,7 +191,7 @@ def _size(files: Mapping[str, bytes]) -> int:
 
 
 def _import_seconds(cut: Cut, infos: Iterable[PluginInfo], made: Program | None) -> BeforeAfter:
-    ops = [(kernel.op, kernel.custom, kernel.max_version) for kernel in cut.kernels]
+    ops = [(kernel.op, _kind(kernel), kernel.max_version) for kernel in cut.kernels]
     before = json.dumps([sorted(info.module for info in infos), ops])
     after = json.dumps([[cut.name], ops])
     script = _IMPORT_KERNELS if made is None else _IMPORT_ALL
@@ -202,6 +204,10 @@ def _import_seconds(cut: Cut, infos: Iterable[PluginInfo], made: Program | None)
         commands = {"before": [sys.executable, "-c", script, before], "after": [sys.executable, "-c", found + script, after]}
         times = _interleaved(commands, reported=True)
     return BeforeAfter(times["before"], times["after"])
+
+
+def _kind(kernel: Kernel) -> str:
+    return "composite" if kernel.composite else "custom" if kernel.custom else "builtin"
 
 
 def _answer_seconds(archive: Path, model: str, arguments: list[str]) -> BeforeAfter:

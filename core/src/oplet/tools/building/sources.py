@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import importlib_metadata
@@ -15,7 +15,7 @@ from oplet.ops.resolver import Claim
 from oplet.plugins.manager import GROUP, PluginManager
 from oplet.plugins.plugin import PluginInfo
 from oplet.tools.building.error import BuildError
-from oplet.tools.selection.needs import OpNeed
+from oplet.tools.selection.needs import Key, OpNeed
 
 __all__ = ["Distribution", "Kernel", "distribution", "kernels", "licence_texts", "op_packages"]
 
@@ -33,6 +33,7 @@ class Kernel:
         attribute: the registration's name there, or the hook's.
         by_hook: `attribute` is the plugin's `register_ops`, as the registration has no name.
         distribution: the pip package that it comes in.
+        composite: whether `op` is a composite's name.
     """
 
     op: str
@@ -43,6 +44,12 @@ class Kernel:
     attribute: str
     by_hook: bool
     distribution: str
+    composite: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What tells its op from others."""
+        return self.op, self.custom, self.composite
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,8 @@ class Distribution:
 def kernels(needs: Iterable[OpNeed], plugins: PluginManager) -> list[Kernel]:
     """What serves each op in each version that is needed, as an interpreter would choose among the plugins.
 
+    Of composites only those that somebody serves are there; the others run as their decomposition.
+
     Raises:
         OpNotFoundError, UnresolvedOpError: nothing serves an op in a version that is needed.
         OpConflictError: several plugins do, and nothing says which to take.
@@ -86,6 +95,8 @@ def kernels(needs: Iterable[OpNeed], plugins: PluginManager) -> list[Kernel]:
         for version in need.versions or resolver.versions(need.op):
             claim = next((c for c in claims if c.min_version <= version <= c.max_version), None)
             if claim is None:
+                if need.composite:
+                    continue
                 raise _absent(need, version, plugins)
             kernel = _kernel(need, version, claim, infos)
             last = found[-1] if found else None
@@ -93,13 +104,13 @@ def kernels(needs: Iterable[OpNeed], plugins: PluginManager) -> list[Kernel]:
                 found[-1] = _between(kernel, last.min_version, version)
             else:
                 found.append(kernel)
-        if not claims:
+        if not claims and not need.composite:
             raise _absent(need, need.versions[0] if need.versions else 1, plugins)
     return found
 
 
 def _between(kernel: Kernel, first: int, last: int) -> Kernel:
-    return Kernel(kernel.op, kernel.custom, first, last, kernel.module, kernel.attribute, kernel.by_hook, kernel.distribution)
+    return replace(kernel, min_version=first, max_version=last)
 
 
 def _absent(need: OpNeed, version: int, plugins: PluginManager) -> Exception:
@@ -125,7 +136,8 @@ def _kernel(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginInfo
         info = next(i for i in infos if (i.name, i.distribution) == (claim.provenance.plugin, claim.provenance.distribution))
         module, _, holder = info.module.partition(":")
         attribute, by_hook = f"{holder}.register_ops".lstrip("."), True
-    return Kernel(need.name, need.custom, version, version, module, attribute, by_hook, claim.provenance.distribution)
+    package = claim.provenance.distribution
+    return Kernel(need.name, need.custom, version, version, module, attribute, by_hook, package, need.composite)
 
 
 def _place(registration: Registration, provenance: Provenance) -> tuple[str, str] | None:

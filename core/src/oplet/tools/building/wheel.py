@@ -108,7 +108,7 @@ def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict
     files.update(texts)
     files["README.md"] = _readme(cut).encode()
     names = ", ".join(source.name for source in cut.sources)
-    ops = len({(need.name, need.custom) for need in cut.needs})
+    ops = len({kernel.key for kernel in cut.kernels})
     files["pyproject.toml"] = _PROJECT.format(
         distribution=_toml(cut.name.replace("_", "-")),
         version=_toml(version),

@@ -171,7 +171,7 @@ def _drop_tensors(model: Model, index: int) -> int:
         for field in ("inputs", "outputs", "intermediates"):
             _renumber_field(node, field, places)
     for entry in entries:
-        entry.tensor_index = places[entry.tensor_index]
+        entry.tensor_index = places.get(entry.tensor_index, entry.tensor_index)  # what leads nowhere still does
     for tensor in subgraph.tensors:
         details = tensor.quantization.details if tensor.quantization is not None else None
         if isinstance(details, tables.BlockwiseQuantization | tables.MultiAxisQuantization):

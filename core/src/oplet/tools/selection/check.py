@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from oplet.model.model import Model
+from oplet.ops.composite import Composite
+from oplet.plugins.known import known_distribution
 from oplet.plugins.plugin import API_VERSION
-from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.enums import TensorType
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock
-from oplet.tools.selection.needs import NodeNeed, node_needs
+from oplet.tools.selection.needs import Key, NodeNeed, node_needs
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
@@ -50,19 +52,21 @@ def check_models(lock: Lock, models: Iterable[Model], *, all_codes: bool = False
     Raises:
         ModelError: a model breaks a rule of the format.
     """
-    versions: dict[tuple[str, bool], set[int]] = {}
-    types: dict[tuple[str, bool], set[TensorType]] = {}
+    versions: dict[Key, set[int]] = {}
+    types: dict[Key, set[TensorType]] = {}
     for op in lock.ops:
-        versions.setdefault((op.name, op.custom), set()).update(op.versions)
-        types.setdefault((op.name, op.custom), set()).update(op.types or TensorType)
-    problems: dict[tuple[str, str, bool, object, str], Problem] = {}
+        versions.setdefault(op.key, set()).update(op.versions)
+        types.setdefault(op.key, set()).update(op.types or TensorType)
+    problems: dict[tuple[str, Key, object, str], Problem] = {}
     for model in models:
         for need in node_needs(model, all_codes=all_codes):
-            key = need.name, need.custom
+            key = need.key
+            if need.composite and key not in versions and not known_distribution(Composite(need.name)):
+                continue  # nobody is known to serve it: its decomposition runs, whose ops are needs of their own
             for kind, value, reason in _lacking(need, versions.get(key), types.get(key)):
                 where = f"Node {need.node} ({need.name}) of subgraph {need.subgraph} of {model.name}"
                 problem = Problem(kind, f"{where} {reason}", need.name, model.name, need.subgraph, need.node)
-                problems.setdefault((kind, *key, value, model.name), problem)
+                problems.setdefault((kind, key, value, model.name), problem)
     return list(problems.values())
 
 
@@ -116,7 +120,7 @@ def _served_by_others(lock: Lock, plugins: PluginManager) -> Iterator[Problem]:
     resolver = plugins.resolver()
     for op in lock.ops:
         wanted = set(op.versions)
-        for claim in resolver.claims(op.name if op.custom else BuiltinOperator[op.name]):
+        for claim in resolver.claims(op.op):
             there = claim.provenance.distribution
             if there != op.distribution and wanted.intersection(range(claim.min_version, claim.max_version + 1)):
                 text = f"{op.name} is served by {claim.provenance} now, and the lock has it from {op.distribution}."

@@ -12,10 +12,13 @@ from typing import Any
 
 from oplet.errors import OpletError
 from oplet.model.model import Model
+from oplet.ops.composite import Composite
+from oplet.ops.resolver import Op
 from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.tools.selection.files import file_labels
 from oplet.tools.selection.fingerprint import Installed, installed
+from oplet.tools.selection.needs import Key
 from oplet.tools.selection.serving import Served
 
 __all__ = ["Lock", "LockError", "LockedOp", "lock_of", "requirements"]
@@ -38,6 +41,7 @@ class LockedOp:
         versions: the versions, ascending.
         types: the types of tensors that the models' nodes read and write, ascending; empty for any.
         distribution: the package that serves it.
+        composite: whether the name is a composite's.
     """
 
     name: str
@@ -45,6 +49,17 @@ class LockedOp:
     versions: tuple[int, ...]
     types: tuple[TensorType, ...]
     distribution: str
+    composite: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What tells it from other ops."""
+        return self.name, self.custom, self.composite
+
+    @property
+    def op(self) -> Op:
+        """What resolvers call it."""
+        return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
 @dataclass(frozen=True)
@@ -72,6 +87,7 @@ class Lock:
             {
                 "name": op.name,
                 "custom": op.custom,
+                **({"composite": True} if op.composite else {}),
                 "versions": list(op.versions),
                 "types": [type.name for type in op.types],
                 "distribution": op.distribution,
@@ -124,9 +140,10 @@ def _parsed(value: Any) -> Lock:
         types = tuple(sorted(_type(name) for name in op["types"]))
         versions = tuple(sorted(_number(version) for version in op["versions"]))
         name, distribution = _text(op["name"]), _text(op["distribution"])
-        if not op["custom"] and name not in BuiltinOperator.__members__:
+        composite = bool(op.get("composite", False))
+        if not op["custom"] and not composite and name not in BuiltinOperator.__members__:
             raise ValueError(f"there is no built-in operator {name!r}")
-        ops.append(LockedOp(name, bool(op["custom"]), versions, types, distribution))
+        ops.append(LockedOp(name, bool(op["custom"]), versions, types, distribution, composite))
         package = Installed(distribution, _text(op["distribution_version"]), _text(op["distribution_hash"]))
         if packages.setdefault(distribution, package) != package:
             raise ValueError(f"it has {distribution} in two versions or with two hashes")
@@ -167,7 +184,7 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
     """
     from oplet import __version__
 
-    ops: dict[tuple[str, bool, str], LockedOp] = {}
+    ops: dict[tuple[Key, str], LockedOp] = {}
     packages: dict[str, Installed] = {}
     for need, claims in served:
         for claim in claims:
@@ -179,9 +196,9 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
                     "so that nothing can be pinned; install it as a package."
                 )
             packages[origin.distribution] = package
-            key = need.name, need.custom, package.name
+            key = need.key, package.name
             versions = set(range(claim.min_version, claim.max_version + 1)) | set(ops[key].versions if key in ops else ())
-            ops[key] = LockedOp(need.name, need.custom, tuple(sorted(versions)), need.types, package.name)
+            ops[key] = LockedOp(need.name, need.custom, tuple(sorted(versions)), need.types, package.name, need.composite)
     names = [(os.path.basename(model.name), _digest(model)) for model in models]
     distributions = {package.name: package for package in packages.values()}
     return Lock(

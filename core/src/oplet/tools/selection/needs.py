@@ -13,16 +13,23 @@ from oplet.model.model import Model
 from oplet.model.operator_options import misspelt_operator
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
+from oplet.ops.composite import Composite
+from oplet.ops.resolver import Op
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.tools.composites import composite_of, version_of
 from oplet.tools.versions import KNOWN_CUSTOM_OPS, flex
 
-__all__ = ["NodeNeed", "OpNeed", "SelectionError", "Use", "needs_of", "node_needs"]
+__all__ = ["Key", "NodeNeed", "OpNeed", "SelectionError", "Use", "needs_of", "node_needs"]
 
 #: Far above any version that an operator has; "1-4000000000" is a slip.
 _HIGHEST_VERSION = 999
 _VERSIONS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*", re.ASCII)
 _NO_OPERATORS = frozenset({"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"})
+
+
+#: An op's name, whether it is a custom op's, and whether it is a composite's.
+Key = tuple[str, bool, bool]
 
 
 class SelectionError(OpletError, ValueError):
@@ -52,6 +59,8 @@ class NodeNeed(NamedTuple):
         version: the version that the model asks for.
         types: the types of the tensors that it reads and writes.
         use: how it uses the op.
+        composite: whether the name is a composite's. Its node has two needs: the composite, which need not be served, and the
+            operator STABLEHLO_COMPOSITE, which runs its decomposition.
     """
 
     subgraph: int
@@ -61,6 +70,12 @@ class NodeNeed(NamedTuple):
     version: int
     types: tuple[TensorType, ...]
     use: Use
+    composite: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What tells it from other ops."""
+        return self.name, self.custom, self.composite
 
 
 @dataclass(frozen=True)
@@ -74,6 +89,7 @@ class OpNeed:
         types: every type of tensor that a node of it reads or writes, ascending; empty for any.
         models: the models that need it, as they were named; empty if only its name was given.
         uses: every way in which a node uses it; empty for any.
+        composite: whether the name is a composite's, which need not be served.
     """
 
     name: str
@@ -82,11 +98,17 @@ class OpNeed:
     types: tuple[TensorType, ...]
     models: tuple[str, ...]
     uses: frozenset[Use] = frozenset()
+    composite: bool = False
 
     @property
-    def op(self) -> BuiltinOperator | str:
+    def key(self) -> Key:
+        """What tells it from other ops."""
+        return self.name, self.custom, self.composite
+
+    @property
+    def op(self) -> Op:
         """What resolvers call it."""
-        return self.name if self.custom else BuiltinOperator[self.name]
+        return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
 @dataclass
@@ -113,22 +135,22 @@ def needs_of(
         ModelError: a model cannot be read, or breaks a rule of the format.
         SelectionError: a text of `ops` names no op, or no versions.
     """
-    found: dict[tuple[str, bool], _Gathered] = {}
+    found: dict[Key, _Gathered] = {}
     for each in models:
         model = each if isinstance(each, Model) else Model.open(each)
         for need in node_needs(model, all_codes=all_codes):
-            gathered = found.setdefault((need.name, need.custom), _Gathered())
+            gathered = found.setdefault(need.key, _Gathered())
             gathered.versions.add(need.version)
             gathered.types.update(need.types)
             gathered.uses.add(need.use)
             gathered.models[model.name] = None
         for code in (model.root.operator_codes or []) if all_codes else ():
-            gathered = found.setdefault(_identity(code), _Gathered())
+            gathered = found.setdefault((*_identity(code), False), _Gathered())
             gathered.versions.add(_checked_version(code, model, ""))
             gathered.models[model.name] = None
     for text in ops:
         name, custom, versions = _parsed(text)
-        gathered = found.setdefault((name, custom), _Gathered())
+        gathered = found.setdefault((name, custom, False), _Gathered())
         gathered.versions.update(versions)
         gathered.every_version |= not versions
         gathered.every_type = True
@@ -140,8 +162,9 @@ def needs_of(
             () if gathered.every_type else tuple(sorted(gathered.types)),
             tuple(gathered.models),
             frozenset() if gathered.every_type else frozenset(gathered.uses),
+            composite,
         )
-        for (name, custom), gathered in sorted(found.items(), key=lambda item: item[0])
+        for (name, custom, composite), gathered in sorted(found.items(), key=lambda item: item[0])
     ]
 
 
@@ -171,6 +194,8 @@ def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
                 any(index >= 0 and tensors[index].sparsity is not None for index in inputs),
             )
             yield NodeNeed(s, n, name, custom, version, tuple(sorted(types)), use)
+            if composite := composite_of(operator):
+                yield NodeNeed(s, n, composite.name, False, version_of(operator), tuple(sorted(types)), use, True)
 
 
 def _live(model: Model) -> set[int]:

@@ -62,13 +62,14 @@ def _registrations(served: Sequence[Served], types: bool) -> list[str]:
     for need, claims in served:
         for claim in claims:
             arguments = [_quoted(need.name), _quoted(kernel_path(claim))]
-            if (claim.min_version, claim.max_version) != (1, 1):
+            first = 0 if need.composite else 1
+            if (claim.min_version, claim.max_version) != (first, first):
                 arguments.append(str(claim.min_version))
             if claim.max_version != claim.min_version:
                 arguments.append(str(claim.max_version))
             if types and need.types:
                 arguments.append(f"limit=_only({', '.join(f'TensorType.{type.name}' for type in need.types)})")
-            call = _call(f"resolver.add_{'custom' if need.custom else 'builtin'}", arguments)
+            call = _call(f"resolver.add_{'composite' if need.composite else 'custom' if need.custom else 'builtin'}", arguments)
             blocks.setdefault(ascii(str(claim.provenance))[1:-1], []).extend(call)
     return [line for origin in sorted(blocks) for line in (f"    # {origin}", *blocks[origin])]
 

@@ -49,7 +49,7 @@ class Served(NamedTuple):
 
 
 def serve(needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True) -> list[Served]:
-    """Find who serves each need, as an interpreter with these plugins would.
+    """Find who serves each need, as an interpreter with these plugins would; composites that nobody serves are left out.
 
     Args:
         load: import each kernel, so that what is broken is known now.
@@ -64,6 +64,10 @@ def serve(needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True)
     for need in needs:
         by_version = {v: c for c in resolver.claims(need.op) for v in range(c.min_version, c.max_version + 1)}
         wanted = need.versions or tuple(sorted(by_version))
+        if need.composite:  # what nobody serves runs as its decomposition, whose ops are needs of their own
+            wanted = tuple(version for version in wanted if version in by_version)
+            if not wanted:
+                continue
         absent = [version for version in wanted if version not in by_version]
         if absent or not wanted:
             which = f" version{'s' if len(absent) > 1 else ''} {', '.join(map(str, absent))}" if absent else ""

@@ -24,14 +24,18 @@ __all__ = [
     "clip",
     "ensure_scale",
     "float_activation_range",
+    "int32_of",
     "multiply_by_quantized_multiplier",
     "multiply_by_quantized_multiplier_int64",
+    "multiply_rounding_up",
     "quantize_multiplier",
     "quantize_multipliers",
     "quantized_range",
+    "quotient",
     "rounding_divide_by_pot",
     "saturating_rounding_doubling_high_mul",
     "single_rounding",
+    "wide_shift",
     "wrapping_divide_by_pot",
 ]
 
@@ -55,9 +59,25 @@ _ACTIVATIONS: Final = {
 }
 
 
+def quotient(a: float, b: float) -> float:
+    """a / b in double precision; infinite or no number where b is 0, as in C++."""
+    return a / b if b else math.copysign(math.inf, a) if a else math.nan
+
+
+def int32_of(values: ArrayLike) -> Int32s:
+    """Floats cut off to int32. C++ leaves undefined what is out of range or no number; x86 makes -2**31 of it."""
+    values = np.asarray(values, np.float64)
+    fits = np.abs(values) < 2.0**31  # nor is it so of NaNs
+    return np.where(fits, np.trunc(np.where(fits, values, 0.0)), -(2.0**31)).astype(np.int32)
+
+
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """A real factor as (31-bit multiplier, shift); factors below 2**-32 become zero, as in QuantizeMultiplier."""
-    ensure(math.isfinite(real), lambda: f"a scale ratio is {real}; scales must be finite and not zero.")
+    """A real factor as (31-bit multiplier, shift), as QuantizeMultiplier makes them.
+
+    Factors below 2**-32 become zero; so do infinite ones and those that are no numbers, which come of scales of 0.
+    """
+    if not math.isfinite(real):
+        return 0, 0
     fraction, shift = math.frexp(real)
     fixed = int(math.copysign(math.floor(abs(fraction) * 2.0**31 + 0.5), fraction))
     if abs(fixed) == 1 << 31:
@@ -66,15 +86,11 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def quantize_multipliers(reals: ArrayLike) -> tuple[Int32s, Int64s]:
-    """`quantize_multiplier` of every factor, as two arrays.
-
-    Raises:
-        EnsureError: a factor is infinite or not a number.
-    """
+    """`quantize_multiplier` of every factor, as two arrays."""
     values = np.asarray(reals, np.float64)
     finite = np.isfinite(values)
-    if not finite.all():  # a message about an array takes long to write
-        ensure(False, f"a scale ratio is {values[~finite][:1]}; scales must be finite and not zero.")
+    if not finite.all():
+        values = np.where(finite, values, 0.0)
     fractions, shifts = np.frexp(values)
     fixed = np.copysign(np.floor(np.abs(fractions) * 2.0**31 + 0.5), fractions).astype(np.int64)
     shifts = shifts.astype(np.int64)
@@ -124,18 +140,31 @@ def wrapping_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Int32s:
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
     """x * multiplier * 2**(shift - 31) with both roundings, for 32-bit x.
 
-    `multiplier` and `shift` are scalars or broadcast against x. As in LiteRT, a left shift may wrap around.
+    `multiplier` and `shift` are scalars or broadcast against x. A left shift may wrap around, and its amount counts modulo 32:
+    C++ leaves that undefined, and it is what x86 makes of it.
     """
     if isinstance(multiplier, int) and isinstance(shift, int) and multiplier >= 0 and shift <= 0:
         return _scaled_down(np.asarray(x), multiplier, -shift)
     shift = np.asarray(shift, np.int64)
     shifted: NDArray[Any] = np.asarray(x)
     if (shift > 0).any():
-        shifted = (shifted.astype(np.int64) << np.clip(shift, 0, 32)).astype(np.int32)
+        shifted = (shifted.astype(np.int64) << (np.maximum(shift, 0) & 31)).astype(np.int32)
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
     if (shift < 0).any():
         return rounding_divide_by_pot(high, np.maximum(-shift, 0))
     return high
+
+
+def multiply_rounding_up(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
+    """x * multiplier * 2**(shift - 31) with both roundings, halves up, as LiteRT's vector code for 8-bit outputs has it.
+
+    A shift to the left by more than 31 bits leaves nothing.
+    """
+    shift = np.asarray(shift, np.int64)
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    shifted = np.where(left > 31, 0, np.asarray(x, np.int64) << (left & 31)).astype(np.int32)
+    high = saturating_rounding_doubling_high_mul(shifted, multiplier).astype(np.int64)
+    return np.asarray((high + ((np.int64(1) << right) >> 1)) >> right, np.int32)
 
 
 def _scaled_down(x: NDArray[Any], multiplier: int, exponent: int) -> Int32s:
@@ -156,13 +185,19 @@ def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:
     return ((multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF), 15 - shift
 
 
+def wide_shift(exponent: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Half of 2**exponent and the exponent, int64, of which x86 takes the amounts of shifts modulo 64."""
+    exponent = np.asarray(exponent, np.int64)
+    return np.int64(1) << (exponent - 1 & 63), exponent & 63
+
+
 def multiply_by_quantized_multiplier_int64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Int32s:
     """The form for 64-bit accumulators (|x| < 2**47): the multiplier is cut to 16 bits and there is one rounding."""
     multiplier = np.asarray(multiplier, np.int64)
     reduced = np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
-    total_shift = 15 - np.asarray(shift, np.int64)
+    half, total_shift = wide_shift(15 - np.asarray(shift, np.int64))
     result = np.multiply(x, reduced, dtype=np.int64)
-    result += np.int64(1) << (total_shift - 1)
+    result += half
     result >>= total_shift
     return result.astype(np.int32)
 
@@ -174,15 +209,15 @@ def quantized_range(type: TensorType) -> tuple[int, int]:
 
 
 def ensure_scale(tensor: Tensor) -> float:
-    """The scale of a tensor that is quantized as a whole, once it is known to be usable.
+    """The scale of a tensor that is quantized as a whole; 0 if it is dead, as converters write it for what never fires.
 
     Raises:
-        EnsureError: it has no scale, or one that is zero, negative, infinite or not a number.
+        EnsureError: it has no scale, or one that is negative, infinite or not a number.
     """
     quantized = tensor.quantization is not None and len(tensor.quantization.scales) > 0
     ensure(quantized, lambda: f"{tensor} needs a scale and has no quantization parameters.")
     scale = tensor.scale
-    ensure(math.isfinite(scale) and scale > 0, lambda: f"{tensor} has scale {scale:g}; a scale must be finite and above zero.")
+    ensure(math.isfinite(scale) and scale >= 0, lambda: f"{tensor} has scale {scale:g}; a scale must be finite and not negative.")
     return scale
 
 
@@ -190,8 +225,8 @@ def ensure_scale(tensor: Tensor) -> float:
 def activation_range(activation: ActivationFunctionType, type: TensorType, scale: float, zero_point: int) -> tuple[int, int]:
     """The clamp that a fused activation becomes on a quantized output: its own range cut to the type's.
 
-    Raises:
-        EnsureError: the scale is so small that a bound of the activation cannot be written as an int32.
+    Of a scale that is very small a bound is beyond the type's range, as XNNPACK has it; LiteRT's other kernels refuse the node, or
+    clamp to what is in memory, where int32 does not hold it. A scale of 0 stands for nothing but 0, which is at the zero point.
     """
     lowest, highest = quantized_range(type)
     if activation not in _ACTIVATIONS:
@@ -200,10 +235,8 @@ def activation_range(activation: ActivationFunctionType, type: TensorType, scale
     def quantize(bound: float) -> int:
         # LiteRT divides in float32 and rounds halves away from zero.
         with np.errstate(all="ignore"):
-            steps = float(np.float32(bound) / np.float32(scale))
-        ensure(
-            abs(steps) < 2.0**31, lambda: f"the activation's bound {bound:g} is {steps:g} steps of scale {scale:g}, beyond int32."
-        )
+            steps = float(np.float32(bound) / np.float32(scale)) if bound else 0.0
+        steps = min(max(steps, -(2.0**31)), 2.0**31)
         return zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
 
     low, high = _ACTIVATIONS[activation]

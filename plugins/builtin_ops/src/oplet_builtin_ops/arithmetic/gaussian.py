@@ -68,6 +68,7 @@ def bind_gelu(x: Array, y: Array) -> Thunk:
     size = min(flat.size, _BLOCK)
     work = np.empty((3, size), np.float32)
     zero, half, farthest, third, one = (np.array(v, np.float32) for v in (0, -0.5, _FARTHEST, 0.3, 1))
+    lowest = np.fmin.reduce
     coefficients = [np.array(coefficient, np.float32) for coefficient in _TAIL]
 
     def run() -> None:
@@ -88,8 +89,13 @@ def bind_gelu(x: Array, y: Array) -> Thunk:
             np.multiply(a, half, a)
             np.exp(a, a)
             np.multiply(tail, a, tail)
+            # The way to -inf leads over products that are no numbers in LiteRT.
+            endless = lowest(source) == -np.inf
+            beyond = source == -np.inf if endless else None  # before the result may lie over it
             np.maximum(source, zero, out=result)
             np.subtract(result, tail, result)
+            if beyond is not None:
+                result[beyond] = np.nan
 
     return run
 

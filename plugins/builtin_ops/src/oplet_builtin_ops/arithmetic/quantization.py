@@ -36,8 +36,8 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
     ensure(
         not quantization.block_size, f"{tensor} is quantized by blocks of {quantization.block_size}, which this op does not read."
     )
-    unusable: NDArray[Any] = scales[~(np.isfinite(scales) & (scales > 0))]
-    ensure(not unusable.size, lambda: f"{tensor} has scale {unusable[:1]}; a scale must be finite and above zero.")
+    unusable: NDArray[Any] = scales[~(np.isfinite(scales) & (scales >= 0))]
+    ensure(not unusable.size, lambda: f"{tensor} has scale {unusable[:1]}; a scale must be finite and not negative.")
     if scales.size == 1:
         return scales.reshape(()), zero_points[:1].reshape(()) if zero_points.size else np.zeros((), np.int64)
     axis = quantization.quantized_dimension

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Tensor, ensure
+from oplet import Tensor
 from oplet_builtin_ops.arithmetic.fixed_point import (
     clip,
     multiply_by_quantized_multiplier,
@@ -24,7 +24,7 @@ from oplet_builtin_ops.arithmetic.lookup import interpolate, interpolation_table
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
-__all__ = ["Softmax8", "Softmax16", "distance_scaling"]
+__all__ = ["Softmax8", "Softmax16", "distance_scaling", "fits_fixed_point"]
 
 Int64s = NDArray[np.int64]
 
@@ -35,10 +35,14 @@ _HALF: Final = np.array([1 << 30], np.int64)
 _31: Final = np.array([31], np.int64)
 
 
+def fits_fixed_point(source: Tensor, beta: float) -> bool:
+    """Whether distances of 8-bit values have steps that are large enough for `distance_scaling`."""
+    return beta * source.scale * (1 << (31 - _DISTANCE_BITS)) > 1
+
+
 def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
     """The multiplier and shift that take distances of 8-bit values to 5 integer bits, and the farthest that fits."""
     real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
-    ensure(real > 1, f"beta {beta:g} times the scale {source.scale:g} of {source} is too small for integers.")
     multiplier, shift = quantize_multiplier(real)
     return multiplier, shift, math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
 

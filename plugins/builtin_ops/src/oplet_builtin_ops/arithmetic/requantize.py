@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 
 from oplet_builtin_ops.arithmetic.fixed_point import (
     clip,
+    int32_of,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_int64,
+    multiply_rounding_up,
     quantize_multipliers,
 )
 from oplet_builtin_ops.layers.program import Call, convert, repeated, repeats
@@ -43,8 +45,15 @@ class Rounding(Enum):
     """Which of LiteRT's scalings turns an accumulator into steps of the output."""
 
     DOUBLE = "double"  #: 32-bit fixed point, two roundings
+    UP = "up"  #: the same, the second rounding halves up, for channels in groups of eight, as LiteRT's vector code has it
     WIDE = "wide"  #: the form for int64 accumulators: a 16-bit multiplier, one rounding (halves up)
     FLOAT = "float"  #: a float64 product, rounded once (halves away from zero)
+
+
+#: Those of 32-bit fixed point.
+_NARROW: Final = (Rounding.DOUBLE, Rounding.UP)
+#: Channels that LiteRT's vector code takes at a time.
+_GROUP: Final = 8
 
 
 class _Storing(NamedTuple):
@@ -130,6 +139,8 @@ class Requantizer:
                 program += _move_from_zero(total, u, spare, np.array(0.5, spare.dtype))
             elif self._has_nudges:
                 program += _move_from_zero(total, u, spare, self._repeated("nudge", joined, spare.dtype))
+            if self.rounding is Rounding.UP and not self._is_one_sided:
+                program.append((np.add, (u, self._repeated("lift", joined), u)))
         return program + self._store(u, spare, unsigned, output.dtype)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
@@ -156,14 +167,19 @@ class Requantizer:
 
     def _compute_fits(self, dtype: np.dtype[Any]) -> bool:
         if self.rounding is Rounding.FLOAT:
-            # A number just below a half must not be carried over it.
-            steps = np.rint(0.5 / self.factors)
-            return self.limit < 2.0**53 and not (steps * self.factors == math.nextafter(0.5, 0)).any()
+            # A number just below a half must not be carried over it, nor one beyond int32 be clamped.
+            if not (self.factors >= 0).all() or not self.limit * float(self.factors.max(initial=0)) < 2.0**30:
+                return False
+            factors = self.factors[self.factors > 2.0**-1000]
+            steps = np.rint(0.5 / factors)
+            return self.limit < 2.0**53 and not (steps * factors == math.nextafter(0.5, 0)).any()
         multipliers, shifts = self.multipliers
         if not len(shifts) or (multipliers < 0).any():
             return False
-        if self.rounding is Rounding.DOUBLE and self.limit * 2.0 ** max(0, int(shifts.max())) >= 2.0**31:
+        if self.rounding in _NARROW and self.limit * 2.0 ** max(0, int(shifts.max())) >= 2.0**31:
             return False  # the left shift, or the accumulator itself, might wrap around
+        if self.rounding is Rounding.WIDE and self.limit * 2.0 ** int(shifts.max()) >= 2.0**31:
+            return False  # what is cut to 32 bits might
         # Small numbers are exact as such. Of large ones, those that are not clamped are.
         return (self._is_small and shifts.min() >= self._unit_bits - 52) or (self.limit < 2.0**52 and self._is_fine(dtype))
 
@@ -188,11 +204,24 @@ class Requantizer:
     def nudges(self) -> Array:
         """By how much the first of two roundings moves the thresholds of the second."""
         _, shifts = self.multipliers
-        return np.asarray(np.where((shifts < 0) & (self.rounding is Rounding.DOUBLE), np.ldexp(0.5, shifts), 0.0))
+        if self.rounding not in _NARROW:
+            return np.zeros(len(shifts))
+        return np.asarray(np.where(shifts < 0, np.ldexp(0.5, shifts), 0.0))
+
+    @cached_property
+    def lifts(self) -> Array:
+        """By how much it moves them up below zero as well, rather than down."""
+        return np.asarray(np.where(self._is_up, self.nudges, 0.0))
+
+    @property
+    def _is_up(self) -> NDArray[np.bool_]:
+        """Which channels are rounded halves up."""
+        channels = len(self.multipliers[1])
+        return np.asarray(np.arange(channels) < (channels // _GROUP * _GROUP if self.rounding is Rounding.UP else 0))
 
     @cached_property
     def _has_nudges(self) -> bool:
-        return bool(self.nudges.any())
+        return bool((self.nudges - self.lifts).any())
 
     @cached_property
     def _smallest_shift(self) -> int:
@@ -226,7 +255,9 @@ class Requantizer:
             elif what == "offset":
                 values = self.offsets
             elif what == "nudge":
-                values = self.nudges
+                values = self.nudges - self.lifts
+            elif what == "lift":
+                values = self.lifts
             elif what == "threshold":
                 values = self.nudges + 0.5
             else:
@@ -280,15 +311,21 @@ class Requantizer:
     def _exactly(self, accumulators: Array, output: Array) -> None:
         multipliers, shifts = quantize_multipliers(self.scales)
         total = accumulators.astype(np.int64) + self.offsets
-        if self.rounding is Rounding.DOUBLE:
+        zero_point = np.int32(self.zero_point)
+        if self.rounding in _NARROW:
             # An int32 accumulator wraps around.
-            scaled = multiply_by_quantized_multiplier(total.astype(np.int32), multipliers, shifts).astype(np.int64)
+            narrow = total.astype(np.int32)
+            scaled = multiply_by_quantized_multiplier(narrow, multipliers, shifts)
+            if self.rounding is Rounding.UP:
+                scaled = np.where(self._is_up, multiply_rounding_up(narrow, multipliers, shifts), scaled)
         elif self.rounding is Rounding.WIDE:
-            scaled = multiply_by_quantized_multiplier_int64(total, multipliers, shifts).astype(np.int64)
+            scaled = multiply_by_quantized_multiplier_int64(total, multipliers, shifts)
         else:
-            product = total * np.asarray(self.scales, np.float64)
-            scaled = np.trunc(product + np.copysign(math.nextafter(0.5, 0), product)).astype(np.int64)
-        np.copyto(output, np.clip(scaled + self.zero_point, self.low, self.high), casting="unsafe")
+            with np.errstate(all="ignore"):
+                product = total * np.asarray(self.scales, np.float64)
+                scaled = int32_of(product + np.copysign(math.nextafter(0.5, 0), product))
+        # The sum wraps around, too.
+        np.copyto(output, np.clip(scaled + zero_point, self.low, self.high), casting="unsafe")
 
 
 def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[Call]:

@@ -53,7 +53,7 @@ def rescaler(
     """
     factor, offset = np.array([multiplier], np.int64), np.array([zero_point], np.int64)
     low, high = (np.array([bound], np.int64) for bound in bounds)
-    left = np.array([min(max(shift, 0), 31)], np.int32)
+    left = np.array([max(shift, 0) & 31], np.int32)
     divide = rounding_shift(wide, scratch, -shift)
 
     def run() -> None:
@@ -72,6 +72,8 @@ def rescaler(
 
 def power_of_two_exponent(scale: float) -> int | None:
     """The exponent of a scale that is a power of two, as closely as LiteRT asks; None if it is not."""
+    if not scale > 0:
+        return None
     exponent = math.log2(scale)
     nearest = math.floor(exponent + 0.5)
     return nearest if abs(exponent - nearest) < 1e-3 else None

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
+from oplet_builtin_ops.arithmetic.fixed_point import int32_of
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 
 __all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
@@ -44,7 +45,7 @@ def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> In
     """The scaling of an op whose input may be finer than 2**-12 by a power of two, one of `shifts`, or have any scale.
 
     Raises:
-        EnsureError: the output's scale is not 2**-15, or the input's is out of range.
+        EnsureError: the output's scale is not 2**-15.
     """
     ensure(power_of_two_exponent(output.scale) == -15, f"{output} has scale {output.scale:g}; it must be 1/32768.")
     exponent = power_of_two_exponent(source.scale)
@@ -54,8 +55,9 @@ def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> In
     while multiplier <= 32767.0 / 2.0 and shift <= 30:
         shift += 1
         multiplier *= 2.0
-    ensure(1 <= multiplier < 2.0**31, f"{source} has scale {source.scale:g}, out of the range that this op works in.")
-    return InputScaling(int(multiplier), shift)
+    whole = int(int32_of(multiplier))
+    # LiteRT takes a multiplier of 0 for the sign of a power of two.
+    return InputScaling(whole, shift) if whole else InputScaling(int(np.int64(3 << shift).astype(np.int32)), 0)
 
 
 def _scaled(values: Int64s, scaling: InputScaling) -> Int64s:

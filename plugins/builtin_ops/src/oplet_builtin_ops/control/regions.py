@@ -1,15 +1,17 @@
-"""What the body of a reduction, scatter or sort does: a subgraph of one operation, which is recognised instead of run."""
+"""Bodies of reductions, scatters and sorts that are recognised, so that they need not be run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from oplet import BuiltinOperator, Callee, Context, Node, Tensor, ensure
+from oplet import BuiltinOperator, Callee, Node, Tensor, TensorType, ensure
+from oplet.schema.enums import ActivationFunctionType, StablehloComparisonType
 from oplet.schema.stablehlo_options import StablehloCompareOptions
 
-__all__ = ["body_function", "comparator"]
+__all__ = ["body_function", "comparator", "ensure_comparator", "replaces"]
 
 _FUNCTIONS = {
     BuiltinOperator.ADD: np.add,
@@ -21,9 +23,9 @@ _FUNCTIONS = {
     BuiltinOperator.MINIMUM: np.minimum,
     BuiltinOperator.STABLEHLO_MINIMUM: np.minimum,
     BuiltinOperator.LOGICAL_AND: np.logical_and,
-    BuiltinOperator.STABLEHLO_AND: np.logical_and,
+    BuiltinOperator.STABLEHLO_AND: np.bitwise_and,
     BuiltinOperator.LOGICAL_OR: np.logical_or,
-    BuiltinOperator.STABLEHLO_OR: np.logical_or,
+    BuiltinOperator.STABLEHLO_OR: np.bitwise_or,
 }
 
 _ASCENDING = {
@@ -34,67 +36,64 @@ _ASCENDING = {
 }
 
 
-def _only_node(body: Callee) -> Node:
-    ops = [node.op_name for node in body.nodes]
-    ensure(len(ops) == 1, f"its body, {body}, does {' and '.join(ops) or 'nothing'}; only a body of one operation is known here.")
-    return body.nodes[0]
-
-
 def _position(tensor: Tensor | None, inputs: Sequence[Tensor]) -> int:
     """Which of the body's inputs a tensor is; -1 if none."""
     return next((i for i, candidate in enumerate(inputs) if candidate is tensor), -1)
 
 
-def body_function(context: Context, index: int, ops: Sequence[BuiltinOperator] = tuple(_FUNCTIONS)) -> np.ufunc | None:
-    """The function of two operands that a body computes; None if it has no nodes and so keeps one of its operands.
+def _is_plain(node: Node) -> bool:
+    """Whether a node computes with the values as they are: it has no fused activation and its tensors have no scales."""
+    activation: Any = getattr(node.raw_options, "fused_activation_function", ActivationFunctionType.NONE)
+    tensors = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
+    scaled = any(tensor.quantization is not None and len(tensor.quantization.scales) for tensor in tensors)
+    return activation == ActivationFunctionType.NONE and not scaled
 
-    Args:
-        index: the body's subgraph.
-        ops: the operations that it may be.
 
-    Raises:
-        EnsureError: the body does something else.
-    """
-    body = context.callee(index)
-    if not body.nodes:
+def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
+    """The function of two operands of a type that a body computes; None if it is not one of those known here."""
+    if len(body.nodes) != 1 or len(body.outputs) != 1 or len(body.inputs) != 2:
         return None
-    node = _only_node(body)
-    ensure(node.op in ops, f"its body, {body}, does {node.op_name}; known here are {', '.join(op.name for op in ops)}.")
+    node = body.nodes[0]
+    function = _FUNCTIONS.get(node.op)
     used = sorted(_position(tensor, body.inputs) for tensor in node.inputs)
-    ensure(
-        used == [0, 1] and len(body.outputs) == 1 and node.outputs[0] is body.outputs[0],
-        f"its body, {body}, does not give the {node.op_name} of its two inputs.",
-    )
-    return _FUNCTIONS[node.op]
+    known = used == [0, 1] and node.outputs[0] is body.outputs[0] and _is_plain(node)
+    alike = all(tensor.type is type for tensor in (*body.inputs, *body.outputs))
+    return function if known and alike else None
 
 
-def comparator(context: Context, index: int, operands: int) -> tuple[int, bool]:
-    """Which of the sorted tensors decides, and whether it ascends.
+def replaces(body: Callee) -> bool:
+    """Whether a body of two operands gives the second one, so that updates replace what was there."""
+    return not body.nodes and len(body.inputs) == 2 and len(body.outputs) == 1 and body.outputs[0] is body.inputs[1]
 
-    Args:
-        index: the comparator's subgraph.
-        operands: how many tensors are sorted together.
 
-    Raises:
-        EnsureError: the comparator is not one comparison of two values of one operand.
-    """
-    body = context.callee(index)
+def ensure_comparator(body: Callee, operands: int) -> None:
+    """Refuse a comparator that does not take two values of each sorted tensor and give a boolean."""
     ensure(
         len(body.inputs) == 2 * operands, f"its comparator, {body}, takes {len(body.inputs)} values and must take {2 * operands}."
     )
-    node = _only_node(body)
-    if node.op == BuiltinOperator.STABLEHLO_COMPARE:
-        relation = node.options(StablehloCompareOptions).comparison_direction.name.rpartition("_")[2]
-        ensure(relation in ("LT", "LE", "GT", "GE"), f"its comparator, {body}, tests for {relation}, which is no order.")
-        ascends = relation in ("LT", "LE")
-    else:
-        known = ", ".join(op.name for op in _ASCENDING)
-        ensure(node.op in _ASCENDING, f"its comparator, {body}, does {node.op_name}; known here are STABLEHLO_COMPARE, {known}.")
-        ascends = _ASCENDING[node.op]
-    ensure(len(node.inputs) == 2, f"its comparator, {body}, compares {len(node.inputs)} values and must compare 2.")
-    first, second = (_position(tensor, body.inputs) for tensor in node.inputs)
     ensure(
-        min(first, second) >= 0 and first != second and first // 2 == second // 2,
-        f"its comparator, {body}, must compare two values of one operand.",
+        len(body.outputs) == 1 and body.outputs[0].type is TensorType.BOOL,
+        lambda: f"its comparator, {body}, gives {', '.join(map(repr, body.outputs)) or 'nothing'} and must give one boolean.",
     )
+
+
+def comparator(body: Callee) -> tuple[int, bool] | None:
+    """Which of the sorted tensors decides, and whether it ascends, if a comparator is one comparison of two values of one tensor."""
+    if len(body.nodes) != 1 or body.nodes[0].outputs[0] is not body.outputs[0]:
+        return None
+    node = body.nodes[0]
+    ascends: bool | None
+    if node.op == BuiltinOperator.STABLEHLO_COMPARE:
+        options = node.options(StablehloCompareOptions)
+        if options.compare_type == StablehloComparisonType.STABLEHLO_COMPARISON_TYPE_FLOAT_TOTAL_ORDER:
+            return None  # -0 comes before 0 there, and a NaN has a sign
+        relation = options.comparison_direction.name.rpartition("_")[2]
+        ascends = {"LT": True, "LE": True, "GT": False, "GE": False}.get(relation)
+    else:
+        ascends = _ASCENDING.get(node.op)
+    if ascends is None or len(node.inputs) != 2 or not _is_plain(node):
+        return None
+    first, second = (_position(tensor, body.inputs) for tensor in node.inputs)
+    if min(first, second) < 0 or first == second or first // 2 != second // 2:
+        return None
     return first // 2, ascends == (first < second)

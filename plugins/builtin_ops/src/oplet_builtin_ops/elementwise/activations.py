@@ -10,9 +10,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure_type
 from oplet_builtin_ops.arithmetic.fixed_point import (
     clip,
+    int32_of,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantized_range,
@@ -66,10 +67,11 @@ def bind_lookup(node: Node) -> Thunk:
 
 
 def _quantized_bound(bound: float, output: Tensor) -> int:
+    """A bound in steps of the output, as C++ makes it: -2**31 where int32 does not hold it, and the sum wraps around."""
     with np.errstate(all="ignore"):
-        steps = float(np.float32(bound) / np.float32(output.scale))
-    ensure(abs(steps) < 2.0**31, f"{output} has scale {output.scale:g}, in which {bound:g} is beyond int32.")
-    return output.zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
+        steps = np.float64(np.float32(bound) / np.float32(output.scale))
+        rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
+    return int((int32_of(rounded).astype(np.int64) + output.zero_point).astype(np.int32))
 
 
 def clamp_registration(low: float, high: float, *quantized: TensorType) -> Registration:
@@ -93,7 +95,9 @@ def clamp_registration(low: float, high: float, *quantized: TensorType) -> Regis
         ratio = scale_ratio(source, output)
 
         def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
-            return np.clip(scaled(values - source.zero_point, ratio) + output.zero_point, bottom, top)
+            clamped = np.minimum(np.maximum(scaled(values - source.zero_point, ratio) + output.zero_point, bottom), top)
+            # A bound beyond int32 may be beyond the type as well, whose bits are kept.
+            return clamped.astype(output.dtype).astype(np.int64)
 
         prepare_lookup(node, rule)
 

@@ -16,6 +16,9 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     clip,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    quotient,
+    saturating_rounding_doubling_high_mul,
+    wrapping_divide_by_pot,
 )
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
@@ -59,7 +62,12 @@ class _PowersOfTwo(NamedTuple):
 
 
 def additive_registration(
-    ufunc: np.ufunc, options: type[AddOptions] | type[SubOptions], plain: tuple[TensorType, ...], plain_int16: bool
+    ufunc: np.ufunc,
+    options: type[AddOptions] | type[SubOptions],
+    plain: tuple[TensorType, ...],
+    plain_int16: bool,
+    *,
+    fine_output: bool = False,
 ) -> Registration:
     """The registration of ADD or SUB.
 
@@ -67,6 +75,7 @@ def additive_registration(
         ufunc: np.add or np.subtract.
         plain: the types that are computed as they are.
         plain_int16: whether int16 need not be quantized.
+        fine_output: whether the output's scale may be much smaller than the inputs', 0 included.
     """
     types = (*plain, *EIGHT_BITS, TensorType.INT16)
 
@@ -84,7 +93,7 @@ def additive_registration(
             return
         ensure_quantized(a, b, output)
         if a.type in EIGHT_BITS:
-            node.prepared = _general(a, b, output, activation, 20)
+            node.prepared = _general(a, b, output, activation, 20, fine_output)
             binary.add_pair_scratch(context, node)
             return
         ensure_zero_point_is_zero(a, b, output)
@@ -95,7 +104,7 @@ def additive_registration(
             for _ in ("shifted", "signs"):
                 context.add_temporary(node, a.shape if plan.shifts[0] else b.shape, TensorType.INT32)
             return
-        node.prepared = _general(a, b, output, activation, 15)
+        node.prepared = _general(a, b, output, activation, 15, fine_output)
         for _ in ("wide", "scratch"):
             context.add_temporary(node, output.shape, TensorType.INT64)
         for tensor in (a, b):
@@ -108,13 +117,15 @@ def additive_registration(
             return _bind_powers_of_two(ufunc, node, plan)
         if not isinstance(plan, _General):
             return binary.bind_elementwise(ufunc, node, plan, context)
+        if plan.shift > 0:
+            return _bind_fine(ufunc, node, plan)
         if node.inputs[0].type == TensorType.INT16:
             return _bind_int16(ufunc, node, plan)
 
         def rule(a: NDArray[np.int64], b: NDArray[np.int64]) -> Array:
             total = ufunc(plan.shares[0].of(a), plan.shares[1].of(b))
             scaled = multiply_by_quantized_multiplier(total, plan.multiplier, plan.shift)
-            scaled += np.int32(plan.zero_point)  # a sum of two 8-bit values is far from the ends of 32 bits
+            scaled += np.int32(plan.zero_point)  # which may wrap around, as it does in LiteRT
             clip(scaled, *(np.array(bound, np.int32) for bound in plan.bounds), scaled)
             return scaled
 
@@ -123,19 +134,32 @@ def additive_registration(
     return Registration(prepare=prepare, bind=bind, pure=True, types=types)
 
 
-def _general(a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int) -> _General:
-    twice_larger = 2 * max(a.scale, b.scale)
-    factor = twice_larger / (float(1 << left_shift) * output.scale)
+def _general(
+    a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int, fine_output: bool
+) -> _General:  # fmt: skip
+    for tensor in (a, b):
+        if not tensor.scale > 0:
+            ensure(False, f"{tensor} has scale 0; the inputs of this op have scales above 0.")
+    with np.errstate(over="ignore"):
+        # LiteRT computes both in single precision.
+        twice_larger = float(np.float32(2) * np.float32(max(a.scale, b.scale)))
+        steps = float(np.float32(1 << left_shift) * np.float32(output.scale))
+    factor = quotient(twice_larger, steps)
+    shares = [tensor.scale / twice_larger for tensor in (a, b)]
     ensure(
-        0 < factor < 1,
+        0 < factor < 1 or (fine_output and factor > 1),
         lambda: (
             f"{output} has scale {output.scale:g}, too fine for inputs of scales {a.scale:g} and {b.scale:g}: their ratio "
             f"leaves the fixed-point range (factor {factor:g})."
         ),
     )
-    shares = [_Share(tensor.zero_point, left_shift, *quantize_multiplier(tensor.scale / twice_larger)) for tensor in (a, b)]
+    ensure(
+        min(shares) > 0,
+        lambda: f"{a} has scale {a.scale:g} and {b} has scale {b.scale:g}, of which the double is beyond single precision.",
+    )
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)
-    return _General((shares[0], shares[1]), *quantize_multiplier(factor), output.zero_point, bounds)
+    first, second = (_Share(tensor.zero_point, left_shift, *quantize_multiplier(share)) for tensor, share in zip((a, b), shares))
+    return _General((first, second), *quantize_multiplier(factor), output.zero_point, bounds)
 
 
 def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationFunctionType) -> _PowersOfTwo:
@@ -165,10 +189,10 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
             parts.append(temporaries.pop(0))
             steps.append(lookup(_share_table(share), tensor.data, parts[-1]))
     a, b = parts
+    bounds = plan.bounds
     # The sum lies in memory that the rescaler needs only after it has read it.
     total = scratch.reshape(-1).view(np.int32)[: output.size]
     summed = total.reshape(output.shape)
-    bounds = plan.bounds
     finish = rescaler(
         total, wide.reshape(-1), scratch.reshape(-1), plan.multiplier, plan.shift, plan.zero_point, bounds, output.reshape(-1)
     )
@@ -178,6 +202,28 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
             step()
         ufunc(a, b, summed)
         finish()
+
+    return run
+
+
+def _bind_fine(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
+    """The thunk where the output is so fine that sums are shifted to the left.
+
+    LiteRT's kernel is made for right shifts and leaves little more than the sign: of eight values at a time, where nothing is
+    broadcast, exactly that, and of others what x86 makes of a shift by a negative amount.
+    """
+    a, b = (tensor.data for tensor in node.inputs)
+    output = node.outputs[0].data
+    grouped = output.size // 8 * 8 if a.shape == b.shape else 0
+    low, high = (np.array(bound, np.int32) for bound in plan.bounds)
+
+    def run() -> None:
+        total = ufunc(plan.shares[0].of(a), plan.shares[1].of(b))
+        products = saturating_rounding_doubling_high_mul(total, plan.multiplier).reshape(-1)
+        steps = wrapping_divide_by_pot(products, -plan.shift)
+        steps[:grouped] = np.where(products[:grouped] >= 0, 1, -1)
+        steps += np.int32(plan.zero_point)
+        output[...] = clip(steps, low, high).reshape(output.shape)
 
     return run
 

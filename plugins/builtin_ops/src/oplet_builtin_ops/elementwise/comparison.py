@@ -27,7 +27,12 @@ Int64s = NDArray[np.int64]
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 #: Values are multiplied by 2**8 before they are scaled, so that small ones differ still.
 _LEFT_SHIFT = 8
-_DIFFERENCE = "compares 8-bit values of scale 1, on which LiteRT aborts"
+#: What has an order of its own; tensors of 8 and 16 bits too where they have no scale.
+_NUMBERS = (
+    TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64,
+    TensorType.INT16, TensorType.UINT16, TensorType.UINT32, TensorType.UINT64,
+)  # fmt: skip
+_DIFFERENCE = "compares 8-bit values of scale 1, on which LiteRT aborts, 8-bit values without scales, and all unsigned integers"
 
 
 def _scaled(values: Int64s, tensor: Tensor) -> Int64s:
@@ -54,15 +59,16 @@ def comparison_registration(
         differences: where else the op differs from LiteRT.
     """
     scaled = (*_EIGHT_BITS, TensorType.INT16) if scaled_int16 else _EIGHT_BITS
-    types = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT32, TensorType.INT64, TensorType.INT16, *_EIGHT_BITS, *plain)
+    types = (*_NUMBERS, *_EIGHT_BITS, *plain)
 
     def prepare(context: Context, node: Node) -> None:
         a, b, _ = prepare_pairwise(context, node, *types, result=TensorType.BOOL)
-        node.prepared = a.type in scaled and (a.type != TensorType.INT16 or is_quantized(a))
+        node.prepared = a.type in scaled and (is_quantized(a) or is_quantized(b))
         if node.prepared:
             ensure_quantized(a, b)
             for tensor in (a, b):
-                ensure(tensor.scale < 2.0**31, f"{tensor} has scale {tensor.scale:g}, too large to compare by.")
+                if not tensor.scale > 0:
+                    ensure(False, f"{tensor} has scale 0, by which nothing can be compared.")
             node.prepared = not node.cached(("order", a.type), (), lambda: _keeps_order(a, b))
         if node.prepared and a.type == TensorType.INT16:
             context.add_temporary(node, a.shape, TensorType.INT32)

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.layers.windows import Axis, window_axis
+from oplet_builtin_ops.layers.windows import Axis, transposed_axis, window_axis
 from oplet_builtin_ops.shaping.shapes import Array, Shape
 
 __all__ = ["Convolution", "window_axes_3d"]
@@ -113,11 +113,20 @@ class Convolution:
         )
 
 
-def window_axes_3d(options: Conv3DOptions, sizes: Sequence[int], taps: Sequence[int]) -> list[Axis]:
-    """The windows of a 3D convolution along depth, height and width."""
+def window_axes_3d(
+    options: Conv3DOptions, sizes: Sequence[int], taps: Sequence[int], inputs: Sequence[int] | None = None
+) -> list[Axis]:
+    """The windows of a 3D convolution along depth, height and width.
+
+    Args:
+        inputs: for a transposed convolution, the sizes of its input; `sizes` are those of its output then.
+    """
     strides = options.stride_d, options.stride_h, options.stride_w
     dilations = options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor
+    given = [*zip(("depth", "height", "width"), sizes, taps, strides, dilations)]
+    if inputs is None:
+        return [window_axis(name, options.padding, *numbers) for name, *numbers in given]
     return [
-        window_axis(name, options.padding, size, tap, stride, dilation)
-        for name, size, tap, stride, dilation in zip(("depth", "height", "width"), sizes, taps, strides, dilations)
+        transposed_axis(name, options.padding, size, tap, stride, count, dilation)
+        for (name, size, tap, stride, dilation), count in zip(given, inputs)
     ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale
+from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale, quotient
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.weights import row_sums, weight_data
@@ -72,8 +72,10 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     if len(scales) > 1:
         ensure_type(source, TensorType.INT8, TensorType.INT16)
     kind = np.float32 if narrow else np.float64
-    products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
-    factors: Array = products / ensure_scale(output)
+    with np.errstate(all="ignore"):
+        products = (scales.astype(kind) * kind(ensure_scale(source))).astype(np.float64)
+    with np.errstate(all="ignore"):  # where scales are 0, what is no number counts as 0
+        factors: Array = products / ensure_scale(output)
     return factors if len(factors) == channels else factors.repeat(channels)
 
 
@@ -83,7 +85,7 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
         return
     product = source.scale * weights.scale
     ensure(
-        abs(product - bias.scale) / output.scale <= 0.02,
+        quotient(abs(product - bias.scale), output.scale) <= 0.02,
         f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
     )
 

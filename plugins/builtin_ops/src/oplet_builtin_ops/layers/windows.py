@@ -18,7 +18,7 @@ from oplet.schema.enums import Padding
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.rows import even_slices
 
-__all__ = ["Axis", "Strip", "Windows", "border_calls", "shared_strips", "strided", "window_axis"]
+__all__ = ["Axis", "Strip", "Windows", "border_calls", "shared_strips", "strided", "transposed_axis", "window_axis"]
 
 Array = NDArray[Any]
 
@@ -83,6 +83,20 @@ def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int
         # As C++ divides: what is missing less than a stride gives an empty output.
         out = max(size + stride - span, 0) // stride
     return Axis(size, filter, stride, dilation, out, max((out - 1) * stride + span - size, 0) // 2)
+
+
+def transposed_axis(name: str, padding: Padding, size: int, filter: int, stride: int, inputs: int, dilation: int = 1) -> Axis:
+    """The windows of the convolution whose transpose gives `size` values from `inputs` along one axis.
+
+    SAME padding lies where the convolution has it, and says how many inputs there are. With VALID padding there is none: each input
+    has its window, and what windows write beyond `size` is cut off.
+
+    Raises:
+        EnsureError: a number makes no sense.
+    """
+    if padding == Padding.SAME or size <= 0 or filter <= 0 or stride <= 0 or dilation <= 0:
+        return window_axis(name, padding, size, filter, stride, dilation)
+    return Axis(size, filter, stride, dilation, inputs, 0)
 
 
 class Rows(NamedTuple):

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
 from oplet_builtin_ops.elementwise.elementwise import table_registration
 from oplet_builtin_ops.shaping.shapes import Array
@@ -22,9 +23,11 @@ def _table(source: Tensor, output: Tensor) -> Array:
     return lookup_table(source.type, output.type, rule)
 
 
-REGISTRATION = table_registration(
-    np.abs,
-    _table,
-    plain=(TensorType.FLOAT32, TensorType.INT16, TensorType.INT32),
-    quantized=(TensorType.INT8, TensorType.INT16),
+REGISTRATION = takes_halves(
+    table_registration(
+        np.abs,
+        _table,
+        plain=(TensorType.FLOAT32, TensorType.INT16, TensorType.INT32),
+        quantized=(TensorType.INT8, TensorType.INT16),
+    )
 )

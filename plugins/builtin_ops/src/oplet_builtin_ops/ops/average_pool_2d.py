@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oplet import Registration
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.pooling import TYPES, bind_average, prepare_average
 
-REGISTRATION = Registration(prepare=prepare_average, bind=bind_average, pure=True, types=TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare_average, bind=bind_average, pure=True, types=TYPES))

@@ -16,6 +16,7 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.schema.options import BatchMatMulOptions
 from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantized_range
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.matrix_product import MatrixProduct, plan_product
@@ -51,8 +52,8 @@ def prepare(context: Context, node: Node) -> None:
     ensure((left.type, right.type) in _COMBINATIONS, f"BATCH_MATMUL does not multiply {left.type.name} with {right.type.name}.")
     ensure_type(output, *_COMBINATIONS[left.type, right.type])
     for tensor in (left, right):
-        if not 2 <= tensor.ndim <= 5:
-            ensure(False, f"{tensor} must have 2 to 5 dimensions.")
+        if not 2 <= tensor.ndim <= 6:
+            ensure(False, f"{tensor} must have 2 to 6 dimensions.")
     options = node.options(BatchMatMulOptions)
     product = plan_product(left, right, options.adj_x, options.adj_y)
     context.resize_tensor(output, product.shape)
@@ -135,7 +136,9 @@ def _bind_quantized(node: Node, product: MatrixProduct) -> Thunk:
     if output.type == _INT32:
         return run_calls([*program, (partial(np.copyto, casting="unsafe"), (output.data, sums.data))])
     columns = product.columns
-    scales = left.scale * _column_scales(right, columns).astype(np.float64) / output.scale
+    with np.errstate(all="ignore"):  # where scales are 0, what is no number counts as 0
+        # The product in single precision, as LiteRT has it.
+        scales = (np.float32(left.scale) * _column_scales(right, columns)).astype(np.float64) / output.scale
     requantizer = Requantizer(
         np.broadcast_to(scales, (columns,)),
         np.zeros(columns, np.int64),
@@ -199,10 +202,12 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
     return run_calls(program)
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=(_FLOAT32, _INT8, _INT16),
-    differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=(_FLOAT32, _INT8, _INT16),
+        differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none",
+    )
 )

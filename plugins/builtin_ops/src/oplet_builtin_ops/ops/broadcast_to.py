@@ -13,14 +13,17 @@ from oplet_builtin_ops.shaping.shapes import (
     defer_or_resize,
     defer_or_run,
     ensure_operands,
-    ensure_plain,
     ensure_same_type,
     read_ints,
 )
 
+_TYPES = (*PLAIN_TYPES, TensorType.COMPLEX128)
+
 
 def _shapes(node: Node) -> list[Shape]:
-    source, wanted = node.inputs[0], tuple(read_ints(node.inputs[1]))
+    source, shape = node.inputs
+    ensure(shape.ndim == 1, lambda: f"{shape} must be a vector, the shape to broadcast to.")
+    wanted = tuple(read_ints(shape))
     fits = source.ndim <= len(wanted) and all(
         dim in (1, into) for dim, into in zip(source.shape, wanted[len(wanted) - source.ndim :])
     )
@@ -33,8 +36,7 @@ def prepare(context: Context, node: Node) -> None:
     source, shape = node.inputs
     ensure_type(shape, TensorType.INT32, TensorType.INT64)
     ensure_same_type(source, node.outputs[0])
-    ensure_plain(source)
-    ensure(shape.ndim == 1, f"{shape} must be a vector, the shape to broadcast to.")
+    ensure(source.type in _TYPES, f"{source} is of type {source.type.name}, whose values this op does not move.")
     defer_or_resize(context, node, [shape], _shapes)
 
 
@@ -47,4 +49,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return defer_or_run(context, node, _shapes, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=PLAIN_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

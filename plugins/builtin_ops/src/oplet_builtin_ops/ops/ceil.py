@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import elementwise_registration
 
-REGISTRATION = elementwise_registration(np.ceil, TensorType.FLOAT32, derive=True)
+REGISTRATION = takes_halves(elementwise_registration(np.ceil, TensorType.FLOAT32, derive=True))

@@ -10,7 +10,7 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, int32_of
 from oplet_builtin_ops.shaping.shapes import (
     Array,
     Thunk,
@@ -65,10 +65,11 @@ def _rescales(tensor: Tensor, output: Tensor) -> bool:
 
 def _table(tensor: Tensor, output: Tensor) -> Array:
     """What each of the 256 values becomes in the output's quantization, in LiteRT's float32 arithmetic."""
-    factor = np.float32(tensor.scale) * (np.float32(1) / np.float32(output.scale))
-    real = np.arange(256, dtype=np.float32) * factor + np.float32(-tensor.zero_point) * factor
-    rounded = np.copysign(np.floor(np.abs(real.astype(np.float64)) + 0.5), real)
-    return np.asarray(np.clip(rounded + output.zero_point, 0, 255)).astype(np.uint8)
+    with np.errstate(all="ignore"):
+        factor = np.float32(tensor.scale) * (np.float32(1) / np.float32(output.scale))
+        real = np.arange(256, dtype=np.float32) * factor + np.float32(-tensor.zero_point) * factor
+        rounded = int32_of(np.copysign(np.floor(np.abs(real.astype(np.float64)) + 0.5), real))
+    return np.asarray(np.clip(rounded + np.int32(output.zero_point), 0, 255)).astype(np.uint8)
 
 
 def bind(context: Context, node: Node) -> Thunk:

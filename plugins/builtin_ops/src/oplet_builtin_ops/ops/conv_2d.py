@@ -10,6 +10,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_eq, ensure_type
 from oplet.schema.options import Conv2DOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -206,10 +207,15 @@ def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> list[Ca
     return layer.quantize(factors) + products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip)
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=_SOURCES,
-    differences="the bias may be missing, dilations may exceed 32767 and groups may have hybrid weights with a single scale",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=_SOURCES,
+        differences="the bias may be missing, dilations may exceed 32767 and groups may have hybrid weights with a single scale",
+    ),
+    0,
+    1,
+    mixed=True,
 )

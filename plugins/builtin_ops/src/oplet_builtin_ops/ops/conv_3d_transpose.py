@@ -1,5 +1,6 @@
 """CONV_3D_TRANSPOSE: each value of a volume, times every filter, is added to the outputs around its place.
 
+With VALID padding the output may have any size, as with TRANSPOSE_CONV: what lies beyond it is cut off.
 Numerics: tflite/kernels/conv3d_transpose.cc, tflite/kernels/internal/reference/conv3d_transpose.h
 """
 
@@ -45,7 +46,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 def _axes(node: Node, shape: list[int]) -> list[Axis]:
     """The windows of the convolution whose transpose this is; its input is our output."""
-    return window_axes_3d(node.options(Conv3DOptions), shape[1:4], node.inputs[1].shape[:3])
+    return window_axes_3d(node.options(Conv3DOptions), shape[1:4], node.inputs[1].shape[:3], node.inputs[2].shape[1:4])
 
 
 def _shapes(node: Node) -> list[Shape]:
@@ -93,4 +94,10 @@ def _bind(node: Node) -> Thunk:
     return run_calls(program + finish.calls(output.reshape(-1, weights.shape[3] or 1)))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))
+REGISTRATION = Registration(
+    prepare=prepare,
+    bind=bind,
+    pure=True,
+    types=(TensorType.FLOAT32,),
+    differences="with VALID padding an output smaller than what the input covers is cut off, where LiteRT refuses it",
+)

@@ -13,6 +13,8 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import DepthwiseConv2DOptions
+from oplet_builtin_ops.arithmetic.requantize import Rounding
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -106,7 +108,8 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
     scales = channel_scales(source, weights, output, filters, _CHANNELS, narrow=source.type == TensorType.UINT8)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)
-    rounding = rounding_of(source, bias)
+    # Only LiteRT's optimized kernel takes 4-bit weights.
+    rounding = Rounding.UP if weights.type == TensorType.INT4 and source.type == TensorType.INT8 else rounding_of(source, bias)
     as_int8 = weights.type == TensorType.INT16
     return QuantizedLayer(
         node, source, weights, bias, output, _CHANNELS, scales, rounding, activation, zero_point, as_int8=as_int8
@@ -176,4 +179,4 @@ def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> list
     return layer.quantize(factors) + plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES), 0, 1, mixed=True)

@@ -27,9 +27,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, node.outputs[0])
     ensure_same_type(source, value)
     ensure_type(dilations, TensorType.INT32)
-    ensure(
-        dilations.shape == (source.ndim,), f"the dilations {dilations} must have shape [{source.ndim}], one for each dimension."
-    )
     ensure(value.size >= 1, f"the padding value {value} must hold a value.")
     defer_or_resize(context, node, [dilations], _shapes)
 
@@ -39,9 +36,14 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _axes(node: Node) -> list[AxisPadding]:
-    factors = read_ints(node.inputs[1])
+    source, dilations = node.inputs[:2]
+    ensure(
+        dilations.shape == (source.ndim,),
+        lambda: f"the dilations {dilations} must have shape [{source.ndim}], one for each dimension.",
+    )
+    factors = read_ints(dilations)
     ensure(min(factors) >= 1, f"the dilations {factors} must not be below 1.")
-    return [AxisPadding(dim, interior=factor - 1) for dim, factor in zip(node.inputs[0].shape, factors)]
+    return [AxisPadding(dim, interior=factor - 1) for dim, factor in zip(source.shape, factors)]
 
 
 def _shapes(node: Node) -> list[Shape]:

@@ -22,6 +22,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
 )
 from oplet_builtin_ops.arithmetic.fixed_point_functions import reciprocal
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_elementwise, bind_pairs
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, ensure_no_zeros, prepare_pairwise
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
@@ -107,6 +108,8 @@ def _bind_integers(node: Node, activation: ActivationFunctionType) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(
-    prepare=prepare, bind=bind, pure=True, types=TYPES, differences="refuses 8-bit and 16-bit integers that are not quantized"
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare, bind=bind, pure=True, types=TYPES, differences="refuses 8-bit and 16-bit integers that are not quantized"
+    )
 )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
 from oplet_builtin_ops.shaping.shapes import Thunk
 
@@ -41,4 +42,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=TYPES))

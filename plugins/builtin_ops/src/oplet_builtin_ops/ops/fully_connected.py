@@ -10,6 +10,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.weights import CLAMPS
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
@@ -100,4 +101,11 @@ def bind(context: Context, node: Node) -> Thunk:
     return thunk
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({1}), types=tuple(_TYPES))
+# XNNPACK, which alone runs half-precision layers with quantized weights, takes each row's zero point from its values.
+REGISTRATION = takes_halves(
+    Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({1}), types=tuple(_TYPES)),
+    0,
+    1,
+    mixed=True,
+    options={"asymmetric_quantize_inputs": True},
+)

@@ -11,7 +11,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import GatherOptions
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands, resolve_axis, take_type
+from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands, refused_in_the_run, resolve_axis, take_type
 
 
 def _axes(node: Node) -> tuple[int, int]:
@@ -80,4 +80,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=refused_in_the_run(bind), pure=True, types=_TYPES)

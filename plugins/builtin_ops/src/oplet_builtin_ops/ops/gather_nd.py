@@ -6,7 +6,7 @@ from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.shaping.positions import row_finder
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, refused_in_the_run
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
@@ -46,7 +46,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 REGISTRATION = Registration(
     prepare=prepare,
-    bind=bind,
+    bind=refused_in_the_run(bind),
     pure=True,
     types=_TYPES,
     differences="a position without coordinates picks the whole tensor, where LiteRT finds it out of bounds",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
@@ -57,13 +58,18 @@ def _factor16(scale: np.float32, target: np.float32) -> tuple[int, int]:
 
 def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
     """relu6(x + 3) / 6 as a fraction of 2**15, by saturating x / 3 to [-1, 1]."""
-    value = _saturate16(fine << min(exponent - 1, 31)) if exponent > 0 else fine
+    value = _saturate16(fine * _left_factor(exponent - 1)) if exponent > 0 else fine
     value = _high_product(value, factor)
     if exponent > 0:
         value = _saturate16(value << 1)
     elif exponent < 0:
         value = _shift_right(value, -exponent)
     return (value + (1 << 15)) >> 1
+
+
+def _left_factor(amount: int) -> int:
+    """What a shift to the left multiplies with: x86 takes its amount modulo 32, and 2**31 is negative."""
+    return int(np.int32(1) << np.int32(amount & 31))
 
 
 def _high_product(a: Int64s, factor: int) -> Int64s:
@@ -104,4 +110,4 @@ def _bind_float(context: Context, source: Tensor, output: Tensor, scratch: Array
     return run_blocks(context, (source.data, output.data), _PASSES, calls, scratch)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

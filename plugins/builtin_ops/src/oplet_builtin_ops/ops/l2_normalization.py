@@ -12,6 +12,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import L2NormOptions
 from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
@@ -65,4 +66,4 @@ def _quantized(x: Array, zero_point: int, y: Array) -> None:
         y[...] = np.clip(steps + 128, 0, 255)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=TYPES))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
 from oplet.schema.options import LeakyReluOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
@@ -48,4 +49,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run_blocks(context, (node.inputs[0].data, node.outputs[0].data), _PASSES, calls, node.temporaries[0].data)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import TensorType
 from oplet_builtin_ops.elementwise.comparison import comparison_registration
 
-REGISTRATION = comparison_registration(np.less, TensorType.BFLOAT16)
+REGISTRATION = comparison_registration(np.less)

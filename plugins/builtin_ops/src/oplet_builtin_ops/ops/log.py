@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
 from oplet_builtin_ops.shaping.shapes import Array
 
@@ -17,11 +18,12 @@ def _table(source: Tensor, output: Tensor) -> Array:
     lowest = np.float32(quantized_range(source.type)[0] - output.zero_point) * np.float32(output.scale)
 
     def log(x: NDArray[Any]) -> NDArray[Any]:
-        # What has no logarithm becomes the smallest number that the output can hold.
-        positive = x > 0
-        return np.where(positive, np.log(np.where(positive, x, 1).astype(np.float64)), lowest)
+        # What has no logarithm becomes the smallest number that the output can hold; what is no number stays that.
+        return np.where(x <= 0, lowest, np.log(np.where(x <= 0, 1, x).astype(np.float64)))
 
     return function_table(source, output, log)
 
 
-REGISTRATION = table_registration(np.log, _table, plain=(TensorType.FLOAT32,), quantized=(TensorType.INT8, TensorType.INT16))
+REGISTRATION = takes_halves(
+    table_registration(np.log, _table, plain=(TensorType.FLOAT32,), quantized=(TensorType.INT8, TensorType.INT16))
+)

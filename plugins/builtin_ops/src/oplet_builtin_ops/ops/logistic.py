@@ -60,12 +60,11 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _chain(source: NDArray[np.float32], output: NDArray[np.float32]) -> Thunk:
-    # Just below the logarithm of the largest number, so that nothing overflows.
-    highest, one = (np.array(value, np.float32) for value in (88.7, 1))
+    one = np.array(1, np.float32)
 
     def run() -> None:
+        # Where this is infinite the result is 0.
         np.negative(source, output)
-        np.minimum(output, highest, out=output)
         np.exp(output, output)
         np.add(output, one, output)
         np.divide(one, output, output)

@@ -11,8 +11,9 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.scaling import rescaler
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import Call, convert, run_calls
 from oplet_builtin_ops.shaping.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
 from oplet_builtin_ops.shaping.shapes import Thunk
@@ -70,7 +71,7 @@ def _bind_quantized(node: Node) -> Thunk:
     source, output, axes = node.inputs[0], node.outputs[0], reduced_axes(node)
     values, target = source.data, output.data.reshape(kept_shape(node))
     count = prod(source.shape[axis] for axis in axes)
-    multiplier, shift = quantize_multiplier(source.scale / output.scale)
+    multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // count, shift - bits
@@ -111,4 +112,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

@@ -33,7 +33,11 @@ def _omitted(node: Node) -> int:
 
 
 def _pairs(node: Node) -> list[tuple[int, int]]:
-    values = read_ints(node.inputs[1])
+    source, paddings = node.inputs
+    ensure(
+        paddings.shape == (source.ndim, 2), lambda: f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}."
+    )
+    values = read_ints(paddings)
     return list(zip(values[::2], values[1::2]))
 
 
@@ -54,7 +58,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, output)
     ensure_plain(source)
     ensure_type(paddings, TensorType.INT32, TensorType.INT64)
-    ensure(paddings.shape == (source.ndim, 2), f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}.")
     if source.type in (TensorType.UINT8, TensorType.INT8, TensorType.INT16):
         ensure_same_quantization(source, output)
     if source.type == TensorType.INT16:

@@ -91,8 +91,9 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def rule(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
         product = ((x - a.zero_point) * (y - b.zero_point)).astype(np.int32)
-        scaled = multiply_by_quantized_multiplier(product, plan.multiplier, plan.shift).astype(np.int64)
-        return np.clip(scaled + output.zero_point, *plan.bounds)
+        scaled = multiply_by_quantized_multiplier(product, plan.multiplier, plan.shift)
+        # The sum may wrap around, as it does in LiteRT.
+        return np.asarray(np.clip(scaled + np.int32(output.zero_point), *plan.bounds), np.int64)
 
     return binary.bind_pairs(node, rule)
 

@@ -25,7 +25,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(node.outputs[0], TensorType.INT64, TensorType.INT32)
     ensure(logits.ndim == 2, f"the logits {logits} must have two dimensions.")
     ensure(logits.shape[1] > 0, f"the logits {logits} have no classes.")
-    ensure(samples.ndim == 0, f"the number of samples {samples} must be a scalar.")
     node.prepared = Stream(context, node)
     if logits.is_constant and samples.is_constant:
         context.resize_tensor(node.outputs[0], (logits.shape[0], _count(node)))
@@ -34,7 +33,9 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _count(node: Node) -> int:
-    count = read_int(node.inputs[1])
+    samples = node.inputs[1]
+    ensure(samples.ndim == 0, lambda: f"the number of samples {samples} must be a scalar.")
+    count = read_int(samples)
     ensure(count >= 0, f"{count} samples are asked for; that must not be negative.")
     return count
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet_builtin_ops.arithmetic.fixed_point import clip, quantized_range
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
@@ -126,4 +127,4 @@ def _bind_float(context: Context, node: Node) -> Thunk:
     return run_any
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

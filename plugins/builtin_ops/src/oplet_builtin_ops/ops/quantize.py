@@ -6,6 +6,7 @@ Numerics: tflite/kernels/quantize.cc, internal/reference/quantize.h, internal/re
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantized_range,
+    quotient,
 )
 from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized
@@ -26,6 +28,7 @@ from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 #: What each type may become.
 TARGETS: Final = {
+    TensorType.FLOAT16: (TensorType.INT8, TensorType.UINT8),
     TensorType.FLOAT32: (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT4, TensorType.UINT4),
     TensorType.INT16: (TensorType.INT8, TensorType.INT16, TensorType.INT32),
     TensorType.INT32: (TensorType.INT8, TensorType.INT16),
@@ -44,12 +47,16 @@ def prepare(context: Context, node: Node) -> None:
     if source.type == TensorType.FLOAT32:
         _prepare_reals(context, node, source, output)
         return
+    if source.type == TensorType.FLOAT16:
+        ensure_quantized(output)
+        context.add_temporary(node, output.shape, TensorType.FLOAT32)
+        return
     ensure_quantized(output)
     # Integers without a scale, or with a scale of 0, stand for nothing but 0: quantizers write the one around ops that they
     # do not know, and the other for constants of zeros.
     if source.scale != 0:
         ensure_quantized(source)
-    ratio = source.scale / output.scale
+    ratio = quotient(source.scale, output.scale)
     if source.type == output.type == TensorType.INT16:
         ensure_zero_point_is_zero(source, output)
     multiplier, shift = node.prepared = quantize_multiplier(ratio)
@@ -89,7 +96,10 @@ def bind(context: Context, node: Node) -> Thunk:
     temporaries = [temporary.data for temporary in node.temporaries]
     if source.type == TensorType.FLOAT32:
         scales, zero_points = node.prepared
-        return _bind_reals(source.data, output.data, scales, zero_points, _bounds(output, zero_points), *temporaries)
+        clamped = _bind_reals(source.data, output.data, scales, zero_points, _bounds(output, zero_points), *temporaries)
+        return _with_lost(clamped, node, scales, zero_points) if loses(output.type, scales) else clamped
+    if source.type == TensorType.FLOAT16:
+        return partial(_quantize_halves, source.data, output.data, output.scale, output.zero_point, *temporaries)
     if source.type != TensorType.INT32:
         return lookup(node.prepared, source.data, output.data)
     shifted, wide, scratch = (array.reshape(-1) for array in temporaries)
@@ -105,6 +115,34 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
+def loses(type: TensorType, scales: NDArray[np.float32]) -> bool:
+    """Whether what is beyond int32 becomes the lowest int32 before it is clamped.
+
+    LiteRT's kernels without XNNPACK do that always; XNNPACK clamps, and takes 8-bit outputs of scales that are not too small.
+    """
+    return type == TensorType.INT16 or bool((scales < np.finfo(np.float32).smallest_normal).any())
+
+
+def _with_lost(run: Thunk, node: Node, scales: NDArray[np.float32], zero_points: NDArray[np.int64]) -> Thunk:
+    """A thunk that sets what is beyond int32 right after another thunk, which clamped it."""
+    values, output, maximum = node.inputs[0].data, node.outputs[0].data, np.maximum.reduce
+    flat, info = values.reshape(-1), np.iinfo(output.dtype)
+    least = (zero_points.astype(np.int32) + np.array([-(2**31)], np.int32)).astype(np.int64)  # which may wrap around
+    lost = np.broadcast_to(np.clip(least, info.min, info.max).reshape(zero_points.shape), output.shape)
+    limit = np.float64(scales.min()) * (2.0**31 - 256)
+
+    def run_and_correct() -> None:
+        run()
+        # What is too far below zero is the lowest value already, as zero points of int16 are 0.
+        if limit > 1e-30 and maximum(flat, initial=0) < limit:  # nor is it so of NaNs
+            return
+        with np.errstate(all="ignore"):
+            beyond = ~(np.abs(values / scales) < 2.0**31 - 0.5)
+        np.copyto(output, lost, "unsafe", where=beyond)
+
+    return run_and_correct
+
+
 def _bind_reals(
     values: NDArray[np.float32],
     output: NDArray[Any],
@@ -117,7 +155,7 @@ def _bind_reals(
 ) -> Thunk:
     # Half steps are counted, k of them without the fraction. Where k is below zero k >> 1, else (k + 1) >> 1, is what rounding
     # to whole steps gives, halves away from zero; and in integers that is exact.
-    half_scales = np.maximum(scales / np.float32(2), np.finfo(np.float32).smallest_subnormal)
+    half_scales: NDArray[np.float32] = np.maximum(scales / np.float32(2), np.finfo(np.float32).smallest_subnormal)
     lowest, highest = (np.asarray(2 * bound, np.float32) for bound in bounds)
     one, offset = np.array(1, halves.dtype), np.asarray(2 * zero_points + 1, halves.dtype)
     sign_bit = np.array(8 * halves.itemsize - 1, halves.dtype)
@@ -140,6 +178,23 @@ def _bind_reals(
         convert(output, halves)
 
     return run
+
+
+def _quantize_halves(
+    values: NDArray[np.float16], output: NDArray[Any], scale: float, zero_point: int, steps: NDArray[np.float32]
+) -> None:
+    """As XNNPACK does it, which alone takes halves: times the reciprocal scale rounded to a half, halves of steps to even ones."""
+    with np.errstate(all="ignore"):
+        reciprocal = np.float32(1) / np.float32(scale)
+        short = np.float16(reciprocal)
+        np.copyto(steps, values)
+        np.multiply(steps, np.float32(short) if np.isfinite(short) else reciprocal, steps)
+        np.rint(steps, steps)
+        low, high = np.iinfo(output.dtype).min, np.iinfo(output.dtype).max
+        np.fmin(steps, np.float32(high - zero_point), out=steps)
+        np.maximum(steps, np.float32(low - zero_point), out=steps)
+        np.add(steps, np.float32(zero_point), steps)
+        np.copyto(output, steps, "unsafe")
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=tuple(TARGETS))

@@ -17,16 +17,23 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     ensure_scale,
     multiply_by_quantized_multiplier_int64,
     quantize_multiplier,
+    quotient,
     single_rounding,
+    wide_shift,
 )
 from oplet_builtin_ops.layers.program import convert
-from oplet_builtin_ops.shaping.reduction import NUMBERS, QUANTIZED, bind_by_ufunc, bind_reduction, prepare_reduction, reduced_axes
+from oplet_builtin_ops.shaping.reduction import (
+    NUMBERS_AND_BOOL,
+    QUANTIZED,
+    bind_by_ufunc,
+    bind_reduction,
+    prepare_reduction,
+    reduced_axes,
+)
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_same_quantization
 
 #: So many products cost less one by one than as an array.
 _FEW: Final = 8
-#: What is multiplied with the reduced multiplier is shifted to the right by at least one bit.
-_LARGEST_SHIFT: Final = 14
 #: How often to look whether all products are zero by now.
 _STRETCH: Final = 32
 #: What wraps numbers of Python to 32 bits.
@@ -39,7 +46,7 @@ def _is_quantized(tensor: Tensor) -> bool:
 
 
 def prepare(context: Context, node: Node) -> None:
-    prepare_reduction(context, node, *NUMBERS)
+    prepare_reduction(context, node, *NUMBERS_AND_BOOL)
     source, output = node.inputs[0], node.outputs[0]
     if _is_quantized(source):
         ensure(
@@ -56,20 +63,12 @@ def _bind_quantized(node: Node) -> Thunk:
     source, output, axes = node.inputs[0], node.outputs[0], reduced_axes(node)
     count = prod(source.shape[axis] for axis in axes)
     # Each of the `count` factors brings its share of the output's scale.
-    factor = source.scale / output.scale ** (1.0 / count)
-    multiplier, shift = quantize_multiplier(factor)
-    ensure(
-        shift <= _LARGEST_SHIFT,
-        lambda: (
-            f"{source} of scale {source.scale:g} and {output} of scale {output.scale:g} have a factor of {factor:g} for each step; "
-            f"it must be below {2**_LARGEST_SHIFT}."
-        ),
-    )
+    multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale ** (1.0 / count)))
     kept = [axis for axis in range(source.ndim) if axis not in axes]
     reduced_first = source.data.transpose(*axes, *kept)
     target, limits = output.data.reshape(-1), np.iinfo(output.dtype)
     offset, zero_point = np.int64(source.zero_point), output.zero_point
-    fold = _fold_one_by_one if output.size <= _FEW else _fold
+    fold = _fold_one_by_one if output.size <= _FEW and single_rounding(multiplier, shift)[1] > 0 else _fold
 
     def run() -> None:
         # numpy 1 would stay with the narrow type.
@@ -85,8 +84,8 @@ def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np
     """The products of the columns, rescaled after each factor but the first."""
     product: NDArray[np.int64] = factors[0].copy()
     narrow = np.empty(product.shape, np.int32)
-    scale, amount = (np.array(value, np.int64) for value in single_rounding(multiplier, shift))
-    half = (np.int64(1) << amount) >> 1
+    narrow_multiplier, right = single_rounding(multiplier, shift)
+    scale, (half, amount) = np.array(narrow_multiplier, np.int64), wide_shift(right)
     for number, factor in enumerate(factors[1:]):
         np.multiply(product, factor, product)
         np.multiply(product, scale, product)
@@ -126,4 +125,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=NUMBERS)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=NUMBERS_AND_BOOL)

@@ -15,6 +15,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import ResizeBilinearOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert, run_calls
 from oplet_builtin_ops.shaping.interpolation import Neighbours, between_shape, float_neighbours, integer_neighbours, interpolate
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
@@ -143,4 +144,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return defer_or_run(context, node, resized_shapes, _bind)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

@@ -14,7 +14,10 @@ from oplet.schema.options import ResizeNearestNeighborOptions
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, defer_or_run
 
-_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32)
+_TYPES = (
+    TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
+    TensorType.UINT16, TensorType.INT32, TensorType.UINT32, TensorType.BOOL,
+)  # fmt: skip
 
 #: Pixels whose positions are looked up at once; positions take eight times the memory of what they point at.
 _MANY = 1 << 20

@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import ReverseSequenceOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, has_placeholder, refusing
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
@@ -21,12 +21,23 @@ def prepare(context: Context, node: Node) -> None:
     for name, axis in (("seq_dim", options.seq_dim), ("batch_dim", options.batch_dim)):
         ensure(0 <= axis < source.ndim, f"{name} is {axis}, which a tensor of rank {source.ndim} does not have.")
     ensure(options.seq_dim != options.batch_dim, f"seq_dim and batch_dim are both {options.seq_dim} and must differ.")
-    batches = source.shape[options.batch_dim]
-    ensure(lengths.shape == (batches,), f"{lengths} must be a vector of {batches} lengths, one for each batch of {source}.")
+    if lengths.is_constant and not has_placeholder(node):
+        ensure(not (wrong := _misfit(node)), wrong)
     context.resize_tensor(node.outputs[0], source.shape)
 
 
+def _misfit(node: Node) -> str:
+    """Why the lengths do not fit the input, "" if they do; those of an input that is still to be resized may not."""
+    source, lengths = node.inputs
+    batches = source.shape[node.options(ReverseSequenceOptions).batch_dim]
+    if lengths.shape == (batches,):
+        return ""
+    return f"{lengths} must be a vector of {batches} lengths, one for each batch of {source}."
+
+
 def bind(context: Context, node: Node) -> Thunk:
+    if wrong := _misfit(node):
+        return refusing(wrong)
     options = node.options(ReverseSequenceOptions)
     order = (options.batch_dim, options.seq_dim)
     source, output = (np.moveaxis(tensor.data, order, (0, 1)) for tensor in (node.inputs[0], node.outputs[0]))

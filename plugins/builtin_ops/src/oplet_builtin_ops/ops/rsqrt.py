@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Tensor, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from oplet import Tensor, TensorType
+from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
 from oplet_builtin_ops.shaping.shapes import Array
 
@@ -23,13 +24,11 @@ def _table(source: Tensor, output: Tensor) -> Array:
         largest = np.float32(32767) * np.float32(output.scale)
 
         def inverse_root(x: NDArray[Any]) -> NDArray[Any]:
-            positive = x > 0
-            return np.asarray(np.where(positive, np.float32(1) / np.sqrt(np.where(positive, x, 1)), largest))
+            return np.asarray(np.where(x <= 0, largest, np.float32(1) / np.sqrt(np.where(x <= 0, 1, x))))
 
         return function_table(source, output, inverse_root)
     root = np.sqrt(np.float32(source.scale)) * np.float32(output.scale)
-    ensure(root > 0, f"{source} and {output} have scales whose product is too small to divide by.")
-    multiplier, shift = quantize_multiplier(1.0 / float(root))
+    multiplier, shift = quantize_multiplier(quotient(1.0, float(root)))
 
     def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
         steps = np.maximum(values - source.zero_point, 0)
@@ -46,10 +45,12 @@ def _compute(x: Array, y: Array) -> None:
     np.reciprocal(y, y)
 
 
-REGISTRATION = table_registration(
-    _compute,
-    _table,
-    plain=(TensorType.FLOAT32,),
-    quantized=(TensorType.INT8, TensorType.INT16),
-    positive=True,
+REGISTRATION = takes_halves(
+    table_registration(
+        _compute,
+        _table,
+        plain=(TensorType.FLOAT32,),
+        quantized=(TensorType.INT8, TensorType.INT16),
+        positive=True,
+    )
 )

@@ -19,8 +19,10 @@ _ROUNDS: Final = 8
 
 
 def _shapes(node: Node) -> list[Shape]:
-    indices, updates = node.inputs[:2]
-    shape = tuple(read_ints(node.inputs[2]))
+    indices, updates, wanted = node.inputs
+    ensure(indices.ndim >= 1 and updates.ndim >= 1, lambda: f"{indices} and {updates} must both have at least one dimension.")
+    ensure(wanted.ndim == 1, lambda: f"{wanted} must be a vector, the output's shape.")
+    shape = tuple(read_ints(wanted))
     outer, depth = indices.shape[:-1], indices.shape[-1]
     ensure(depth <= len(shape), f"{indices} holds positions of {depth} axes, the shape {list(shape)} has {len(shape)}.")
     ensure(
@@ -36,8 +38,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(updates, *_TYPES)
     ensure_type(indices, TensorType.INT32)
     ensure_type(shape, TensorType.INT32)
-    ensure(indices.ndim >= 1 and updates.ndim >= 1, f"{indices} and {updates} must both have at least one dimension.")
-    ensure(shape.ndim == 1, f"{shape} must be a vector, the output's shape.")
     context.set_type(node.outputs[0], updates.type)
     defer_or_resize(context, node, [shape], _shapes)
 

@@ -14,7 +14,8 @@ def prepare(context: Context, node: Node) -> None:
         context.resize_tensor(output, output.shape)
         return
     rank = max(tensor.ndim for tensor in tensors)
-    ensure(rank <= 8, f"the inputs have up to {rank} dimensions; SELECT_V2 takes 8.")
+    alike = len({tensor.shape for tensor in tensors}) == 1
+    ensure(rank <= 8 or alike, f"the inputs have up to {rank} dimensions; SELECT_V2 broadcasts 8.")
     padded = [(1,) * (rank - tensor.ndim) + tensor.shape for tensor in tensors]
     shape: list[int] = []
     for dims in zip(*padded):

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, read_ints
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.errors import PrepareError
+from oplet_builtin_ops.shaping.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, has_placeholder, read_ints
+
+
+def _ensure_a_value_per_axis(source: Tensor, parameter: Tensor) -> None:
+    if parameter.shape != (source.ndim,):
+        ensure(False, f"{parameter} must have one value for each of the {source.ndim} axes of {source}.")
 
 
 def _box(node: Node) -> tuple[slice, ...]:
     source = node.inputs[0]
+    for parameter in node.inputs[1:]:
+        _ensure_a_value_per_axis(source, parameter)
     begins, sizes = read_ints(node.inputs[1]), read_ints(node.inputs[2])
     box = []
     for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
@@ -48,9 +56,14 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, output)
     for tensor in (begin, size):
         ensure_type(tensor, TensorType.INT32, TensorType.INT64)
-        if tensor.shape != (source.ndim,):
-            ensure(False, f"{tensor} must have one value for each of the {source.ndim} axes of {source}.")
-    node.prepared = _shape(node)
+        if tensor.is_constant:  # else its shape may be a placeholder until it is resized
+            _ensure_a_value_per_axis(source, tensor)
+    try:
+        node.prepared = _shape(node)
+    except PrepareError:
+        if not has_placeholder(node):
+            raise
+        node.prepared = None
     if node.prepared is None:
         context.set_dynamic(output)
     else:
@@ -59,7 +72,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output, known = node.inputs[0], node.outputs[0], node.prepared
-    if all(tensor.is_constant for tensor in node.inputs[1:]):
+    if known is not None and all(tensor.is_constant for tensor in node.inputs[1:]):
         return copier(output.data, source.data[_index(_box(node))])
 
     def run() -> None:

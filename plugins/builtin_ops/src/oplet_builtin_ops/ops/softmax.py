@@ -10,11 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
-from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16
+from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16, fits_fixed_point
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.arithmetic.tabled_softmax import TabledSoftmax
 from oplet_builtin_ops.layers.program import lane_count, run_calls, run_lanes
 from oplet_builtin_ops.layers.rows import even_slices
 from oplet_builtin_ops.shaping.row_folds import fold_rows
@@ -54,12 +55,17 @@ def prepare(context: Context, node: Node) -> None:
     elif source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source)
         _ensure_output(node, 0, 32768)
-    softmax: type[Softmax8] | type[Softmax16] = Softmax16 if source.type == TensorType.INT16 else Softmax8
-    node.prepared = node.cached(("tables", source.type), (), lambda: softmax(source, beta))
+    node.prepared = node.cached(("tables", source.type, output.type), (), lambda: _tables(source, output, beta))
     context.add_temporary(node, rows, source.type)
     context.add_temporary(node, source.shape, TensorType.UINT16 if source.type == TensorType.INT16 else TensorType.UINT8)
     context.add_temporary(node, source.shape, TensorType.INT64)
     context.add_temporary(node, source.shape, TensorType.INT64)
+
+
+def _tables(source: Tensor, output: Tensor, beta: float) -> Softmax8 | Softmax16 | TabledSoftmax:
+    if source.type == TensorType.INT16:
+        return Softmax16(source, beta)
+    return Softmax8(source, beta) if fits_fixed_point(source, beta) else TabledSoftmax(source, output, beta)
 
 
 def _ensure_output(node: Node, zero_point: int, steps: int) -> None:

@@ -16,7 +16,15 @@ from oplet_builtin_ops.shaping.shapes import (
     take_type,
 )
 
-_TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
+_TYPES = (
+    TensorType.FLOAT32,
+    TensorType.FLOAT16,
+    TensorType.UINT8,
+    TensorType.INT8,
+    TensorType.INT16,
+    TensorType.INT32,
+    TensorType.INT64,
+)
 
 
 def _shapes(node: Node) -> list[Shape]:

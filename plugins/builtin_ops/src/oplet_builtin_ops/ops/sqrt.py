@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
+from oplet_builtin_ops.arithmetic.fixed_point import int32_of
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import table_registration
 from oplet_builtin_ops.shaping.shapes import Array
 
@@ -14,19 +16,20 @@ from oplet_builtin_ops.shaping.shapes import Array
 def _table(source: Tensor, output: Tensor) -> Array:
     def rule(values: NDArray[np.int64]) -> NDArray[np.int64]:
         steps = np.maximum(values - source.zero_point, 0).astype(np.float32)
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             roots = np.sqrt(np.float32(source.scale) * steps) / np.float32(output.scale)
-        # Beyond int32, C++ makes the lowest number of it.
-        whole = np.where(roots < 2.0**31, roots, -(2.0**31)).astype(np.int64)
+        whole = int32_of(roots).astype(np.int64)
         return (whole + output.zero_point).astype(np.int32).astype(np.int64)
 
     return lookup_table(source.type, output.type, rule)
 
 
-REGISTRATION = table_registration(
-    np.sqrt,
-    _table,
-    plain=(TensorType.FLOAT32,),
-    quantized=(TensorType.INT8, TensorType.INT16),
-    positive=True,
+REGISTRATION = takes_halves(
+    table_registration(
+        np.sqrt,
+        _table,
+        plain=(TensorType.FLOAT32,),
+        quantized=(TensorType.INT8, TensorType.INT16),
+        positive=True,
+    )
 )

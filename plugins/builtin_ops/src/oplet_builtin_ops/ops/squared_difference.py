@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_pairs
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
@@ -22,14 +23,23 @@ def prepare(context: Context, node: Node) -> None:
     offer_in_place(node)
     if a.type == TensorType.INT8:
         ensure_quantized(a, b, output)
-        ratio = _ratios(a, b, output)[2]
-        ensure(0 < ratio < 1, f"{output} has scale {output.scale:g}, too fine for the square of a difference of {a} and {b}.")
+        for tensor in (a, b):
+            if not tensor.scale > 0:
+                ensure(False, f"{tensor} has scale 0; the inputs of this op have scales above 0.")
+        first, second, ratio = _ratios(a, b, output)
+        ensure(
+            0 < ratio < 1 and 0 < first < 1 and 0 < second < 1,
+            lambda: f"{output} has scale {output.scale:g}, too fine for the square of a difference of {a} and {b}.",
+        )
         add_pair_scratch(context, node)
 
 
 def _ratios(a: Tensor, b: Tensor, output: Tensor) -> tuple[float, float, float]:
-    step = float(2 * np.float32(max(a.scale, b.scale)))
-    return a.scale / step, b.scale / step, step * step / ((1 << 2 * _LEFT_SHIFT) * output.scale)
+    with np.errstate(over="ignore"):
+        # LiteRT computes both in single precision.
+        step = float(2 * np.float32(max(a.scale, b.scale)))
+        steps = float(np.float32(1 << 2 * _LEFT_SHIFT) * np.float32(output.scale))
+    return a.scale / step, b.scale / step, quotient(step * step, steps)
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -53,4 +63,4 @@ def _plain(a: Array, b: Array, output: Array) -> None:
     np.multiply(output, output, output)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES))

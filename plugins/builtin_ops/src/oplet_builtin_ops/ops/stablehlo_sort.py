@@ -1,6 +1,7 @@
-"""STABLEHLO_SORT: tensors sorted along an axis, by the order of one of them.
+"""STABLEHLO_SORT: tensors sorted together along an axis, by any comparator.
 
-The comparator may be one comparison of two values of one of the tensors. The sort is always stable; a NaN comes last.
+A comparator of one comparison of two values of one tensor is recognised, and a NaN comes last there; any other pure one is run. The
+sort is always stable.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import numpy as np
 
 from oplet import Context, Node, Registration, ensure
 from oplet.schema.stablehlo_options import StablehloSortOptions
-from oplet_builtin_ops.control.regions import comparator
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape
+from oplet_builtin_ops.control.bodies import LANES, Body, prepare_body
+from oplet_builtin_ops.control.regions import comparator, ensure_comparator
+from oplet_builtin_ops.control.sorting import sorted_order
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, resolve_axis
 from oplet_builtin_ops.stablehlo import COMPLEX, VALUES, ensure_values
 
@@ -25,9 +28,15 @@ def prepare(context: Context, node: Node) -> None:
         context.resize_tensor(output, tensor.shape)
     options = node.options(StablehloSortOptions)
     axis = resolve_axis(options.dimension, node.inputs[0].ndim, "dimension")
-    key, ascends = comparator(context, options.comparator_subgraph_index, count)
-    ensure(node.inputs[key].type not in COMPLEX, f"complex values have no order: {node.inputs[key]}.")
-    node.prepared = axis, key, ascends
+    callee = context.callee(options.comparator_subgraph_index)
+    ensure_comparator(callee, count)
+    known, body = comparator(callee), None
+    if known is None:
+        pairs = [tensor for tensor in node.inputs for _ in range(2)]
+        body = prepare_body(context, callee.index, pairs, callee.outputs, min(node.inputs[0].size, LANES))
+    else:
+        ensure(node.inputs[known[0]].type not in COMPLEX, f"complex values have no order: {node.inputs[known[0]]}.")
+    node.prepared = axis, known, body
 
 
 def _order(values: Array, axis: int, ascends: bool) -> Array:
@@ -38,16 +47,24 @@ def _order(values: Array, axis: int, ascends: bool) -> Array:
     return np.flip(values.shape[axis] - 1 - backwards, axis)
 
 
+def _order_by(body: Body, tensors: list[Array], axis: int) -> Array:
+    """As `_order`, by a comparator that is run."""
+    turned = [np.moveaxis(tensor, axis, -1) for tensor in tensors]
+    rows = [tensor.reshape(-1, tensor.shape[-1]) if tensor.size else tensor.reshape(0, 0) for tensor in turned]
+    order = sorted_order(body, rows)
+    return np.moveaxis(order.reshape(turned[0].shape), -1, axis)
+
+
 def bind(context: Context, node: Node) -> Thunk:
-    axis, key, ascends = node.prepared
+    axis, known, body = node.prepared
     sources, outputs = ([tensor.data for tensor in tensors] for tensors in (node.inputs, node.outputs))
 
     def run() -> None:
-        order = _order(sources[key], axis, ascends)
+        order = _order_by(body, sources, axis) if known is None else _order(sources[known[0]], axis, known[1])
         for source, output in zip(sources, outputs):
             output[...] = np.take_along_axis(source, order, axis)
 
-    return run
+    return quietly(run)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=VALUES)

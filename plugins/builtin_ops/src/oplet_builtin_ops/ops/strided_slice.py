@@ -16,6 +16,20 @@ from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ens
 Index = tuple[Any, ...]
 
 
+def _entries_fit(node: Node) -> bool:
+    begin = node.inputs[1]
+    return all(tensor.ndim == 1 and tensor.size == begin.size <= 31 for tensor in node.inputs[1:])
+
+
+def _ensure_entries_fit(node: Node) -> None:
+    begin = node.inputs[1]
+    for tensor in node.inputs[1:]:
+        ensure(
+            tensor.ndim == 1 and tensor.size == begin.size <= 31,
+            f"{tensor} must be a vector as long as {begin}, of at most 31 entries.",
+        )
+
+
 def _axes(node: Node) -> list[tuple[int | None, int | None]]:
     """Each axis of the input, new ones included: the entry of begin, end and strides that speaks for it, and its length.
 
@@ -60,6 +74,7 @@ def _range(begin: int, end: int, stride: int, dim: int, begin_open: bool, end_op
 def _index(node: Node) -> tuple[tuple[int, ...], Index]:
     """The output's shape, and the numpy index that takes it out of the input."""
     source = node.inputs[0]
+    _ensure_entries_fit(node)
     options = node.options(StridedSliceOptions)
     begins, ends, strides = (read_ints(tensor) for tensor in node.inputs[1:])
     ensure(0 not in strides, f"the strides {strides} must not be zero.")
@@ -89,7 +104,7 @@ def _shape_without_begin(node: Node) -> Sequence[int] | None:
     """The output's shape if `end` counts from `begin`, whose values are not needed then."""
     options = node.options(StridedSliceOptions)
     _, _, end, strides = node.inputs
-    if not (options.offset and end.is_constant and strides.is_constant) or options.end_mask:
+    if not (options.offset and end.is_constant and strides.is_constant and _entries_fit(node)) or options.end_mask:
         return None
     lengths, steps = read_ints(end), read_ints(strides)
     ensure(0 not in steps, f"the strides {steps} must not be zero.")
@@ -109,10 +124,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, output)
     for tensor in (begin, end, strides):
         ensure_type(tensor, TensorType.INT32)
-        ensure(
-            tensor.ndim == 1 and tensor.size == begin.size <= 31,
-            f"{tensor} must be a vector as long as {begin}, of at most 31 entries.",
-        )
     if all(tensor.is_constant for tensor in node.inputs[1:]):
         node.prepared = _index(node)[0]
     else:

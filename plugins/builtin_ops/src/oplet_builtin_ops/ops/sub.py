@@ -6,8 +6,15 @@ import numpy as np
 
 from oplet import TensorType
 from oplet.schema.options import SubOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.additive import additive_registration
 
-REGISTRATION = additive_registration(
-    np.subtract, SubOptions, plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64), plain_int16=False
+REGISTRATION = takes_halves(
+    additive_registration(
+        np.subtract,
+        SubOptions,
+        plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64),
+        plain_int16=False,
+        fine_output=True,
+    )
 )

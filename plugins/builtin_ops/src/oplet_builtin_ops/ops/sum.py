@@ -12,10 +12,18 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import (
+    clip,
+    ensure_scale,
+    int32_of,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    quotient,
+)
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (
-    NUMBERS,
+    NUMBERS_AND_BOOL,
     QUANTIZED,
     bind_reduction,
     kept_shape,
@@ -27,7 +35,7 @@ from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 
 def prepare(context: Context, node: Node) -> None:
-    prepare_reduction(context, node, *NUMBERS)
+    prepare_reduction(context, node, *NUMBERS_AND_BOOL)
     if node.inputs[0].type in QUANTIZED:
         ensure_scale(node.inputs[0])
         ensure_scale(node.outputs[0])
@@ -38,23 +46,24 @@ def _bind_quantized(node: Node) -> Thunk:
     values, target = source.data, output.data.reshape(kept_shape(node))
     count = prod(values.shape[axis] for axis in axes)
     limits, zero_point = np.iinfo(target.dtype), output.zero_point
-    scale = np.float32(source.scale) / np.float32(output.scale)
-    bias = np.float32(-source.zero_point) * scale * np.float32(count)
-    multiplier, shift = quantize_multiplier(source.scale / output.scale)
+    with np.errstate(all="ignore"):
+        scale = np.float32(source.scale) / np.float32(output.scale)
+        bias = np.float32(-source.zero_point) * scale * np.float32(count)
+    multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     offset = np.int32(source.zero_point * count)
 
     def rescale(sums: Array) -> Array:
         if source.type == TensorType.UINT8:
             return multiply_by_quantized_multiplier(sums - offset, multiplier, shift)
-        scaled = sums.astype(np.float32) * scale
-        scaled += bias
-        # To nearest, halves away from zero.
-        rounded: Array = np.copysign(np.floor(np.abs(scaled).astype(np.float64) + 0.5), scaled)
-        return rounded
+        with np.errstate(all="ignore"):
+            scaled = sums.astype(np.float32) * scale
+            scaled += bias
+            # To nearest, halves away from zero.
+            return int32_of(np.copysign(np.floor(np.abs(scaled).astype(np.float64) + 0.5), scaled))
 
     def run() -> None:
         sums = np.add.reduce(values, axes, dtype=np.int32, keepdims=True)
-        convert(target, clip(rescale(sums) + zero_point, limits.min, limits.max))
+        convert(target, clip(rescale(sums) + np.int32(zero_point), limits.min, limits.max))
 
     return run
 
@@ -70,10 +79,12 @@ def bind(context: Context, node: Node) -> Thunk:
     return bind_reduction(context, node, _bind)
 
 
-REGISTRATION = Registration(
-    prepare=prepare,
-    bind=bind,
-    pure=True,
-    types=NUMBERS,
-    differences="equals the optimized kernels for int8 and int16; the reference kernels are wrong",
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=NUMBERS_AND_BOOL,
+        differences="equals the optimized kernels for int8 and int16; the reference kernels are wrong",
+    )
 )

@@ -18,9 +18,11 @@ from oplet_builtin_ops.shaping.shapes import (
 
 
 def _shapes(node: Node) -> list[Shape]:
-    times = read_ints(node.inputs[1])
+    source, multiples = node.inputs
+    ensure(multiples.size == source.ndim, lambda: f"{multiples} must hold {source.ndim} values, one per axis of {source}.")
+    times = read_ints(multiples)
     ensure(all(t >= 0 for t in times), f"the multiples {times} must not be negative.")
-    return [tuple(dim * t for dim, t in zip(node.inputs[0].shape, times))]
+    return [tuple(dim * t for dim, t in zip(source.shape, times))]
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -29,7 +31,6 @@ def prepare(context: Context, node: Node) -> None:
     ensure_same_type(source, node.outputs[0])
     ensure_plain(source, strings=True)
     ensure_type(times, TensorType.INT32, TensorType.INT64)
-    ensure(times.size == source.ndim, f"{times} must hold {source.ndim} values, one per axis of {source}.")
     defer_or_resize(context, node, [times], _shapes)
 
 

@@ -1,6 +1,8 @@
 """TRANSPOSE_CONV: the convolution that maps the output to the input, transposed; the first input is the output's shape.
 
 Float, quantized (uint8, int8, int16 activations with int8 weights) and hybrid (float activations, int8 weights).
+With VALID padding the output may have any size: it is cut off where it is smaller than what the input covers (JAX's SAME), and
+the bias alone lies beyond where it is larger.
 Numerics: tflite/kernels/transpose_conv.cc, tflite/kernels/internal/reference/transpose_conv.h and integer_ops/transpose_conv.h
 """
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.options import TransposeConvOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, run_calls
@@ -24,7 +27,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.scattering import Scatter
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
-from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
+from oplet_builtin_ops.layers.windows import Strip, Windows, transposed_axis
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, read_ints
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
@@ -106,8 +109,8 @@ def _scatter(node: Node) -> Scatter:
         f"the output's shape is {wanted}; {source} and the filters {weights} make {source.shape[0]} maps of {filters} channels.",
     )
     ensure(height > 0 and width > 0, f"the output's shape is {wanted}; its height and width must be above zero.")
-    y = window_axis("h", options.padding, height, rows, options.stride_h)
-    x = window_axis("w", options.padding, width, columns, options.stride_w)
+    y = transposed_axis("h", options.padding, height, rows, options.stride_h, source.shape[1])
+    x = transposed_axis("w", options.padding, width, columns, options.stride_w, source.shape[2])
     ensure(
         (y.out, x.out) == source.shape[1:3],
         f"an output of {height} x {width} belongs to an input of {y.out} x {x.out}, not to {source}.",
@@ -206,4 +209,16 @@ def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scat
     return scatter.calls(source.data, 0, matrix, *places, lambda _, block: plain.calls(block))
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES)
+REGISTRATION = takes_halves(
+    Registration(
+        prepare=prepare,
+        bind=bind,
+        pure=True,
+        types=_SOURCES,
+        differences="with VALID padding an output smaller than what the input covers is cut off, as JAX means it; XNNPACK gives another "
+        "shape than the one asked for, and the other kernels refuse it",
+    ),
+    1,
+    2,
+    mixed=True,
+)

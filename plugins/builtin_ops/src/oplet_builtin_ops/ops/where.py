@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, refusing
 
 _TYPES = (
     TensorType.BOOL, TensorType.FLOAT32, TensorType.INT64, TensorType.INT32, TensorType.INT8, TensorType.UINT8,
@@ -17,13 +17,16 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     condition, output = node.inputs[0], node.outputs[0]
     ensure_type(condition, *_TYPES)
-    ensure(condition.ndim > 0, f"{condition} must have at least one dimension.")
+    if condition.is_constant:
+        ensure(condition.ndim > 0, f"{condition} must have at least one dimension.")
     context.set_type(output, TensorType.INT64)
     context.set_dynamic(output)
     context.add_temporary(node, (condition.size,), TensorType.BOOL)
 
 
 def bind(context: Context, node: Node) -> Thunk:
+    if not node.inputs[0].ndim:
+        return refusing(f"{node.inputs[0]} must have at least one dimension.")
     condition, output = node.inputs[0].data, node.outputs[0]
     flat, shape, marked = condition.reshape(-1), condition.shape, node.temporaries[0].data
     zero = np.zeros((), condition.dtype)

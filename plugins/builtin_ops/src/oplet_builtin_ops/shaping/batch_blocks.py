@@ -70,6 +70,10 @@ def _check(node: Node) -> None:
         ensure_zero_point_is_zero(source, output)
     for tensor in (blocks, margins):
         ensure_type(tensor, TensorType.INT32)
+
+
+def _ensure_parameters_fit(node: Node) -> None:
+    source, blocks, margins = node.inputs
     axes = source.ndim - 2
     ensure(blocks.shape == (axes,), f"{blocks} must hold the lengths of blocks along {axes} spatial axes of {source}.")
     ensure(margins.shape == (axes, 2), f"{margins} must have shape [{axes}, 2], a pair per spatial axis of {source}.")
@@ -89,6 +93,7 @@ def _margins(node: Node) -> Margins:
 
 
 def _batched_shapes(node: Node) -> list[Shape]:
+    _ensure_parameters_fit(node)
     batch, *dims, depth = node.inputs[0].shape
     blocks, margins = _blocks(node), _margins(node)
     padded = [dim + before + after for dim, (before, after) in zip(dims, margins)]
@@ -98,6 +103,7 @@ def _batched_shapes(node: Node) -> list[Shape]:
 
 
 def _spatial_shapes(node: Node) -> list[Shape]:
+    _ensure_parameters_fit(node)
     batch, *dims, depth = node.inputs[0].shape
     blocks, margins = _blocks(node), _margins(node)
     ensure(batch % prod(blocks) == 0, f"{node.inputs[0]} has a batch of {batch}, which blocks of {blocks} do not divide.")

@@ -41,9 +41,6 @@ def prepare_pad(context: Context, node: Node) -> None:
     ensure_type(source, *PADDED_TYPES)
     ensure_same_type(source, output)
     ensure_type(paddings, *_PADDING_TYPES)
-    ensure(
-        paddings.shape == (source.ndim, 2), lambda: f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}."
-    )
     if value is not None:
         ensure_same_type(value, source)
         ensure(value.size == 1, f"the padding value {value} must be one value, not {value.size}.")
@@ -69,6 +66,10 @@ def _is_quantized(tensor: Tensor) -> bool:
 
 
 def _pairs(node: Node) -> list[list[int]]:
+    source, paddings = node.inputs[:2]
+    ensure(
+        paddings.shape == (source.ndim, 2), lambda: f"{paddings} must have shape [{source.ndim}, 2], a pair per axis of {source}."
+    )
     pairs: list[list[int]] = np.asarray(node.inputs[1].data, np.int64).tolist()
     ensure(min(map(min, pairs), default=0) >= 0, lambda: f"the paddings {pairs} must not be negative.")
     return pairs

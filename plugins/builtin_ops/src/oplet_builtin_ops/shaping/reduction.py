@@ -30,6 +30,7 @@ from oplet_builtin_ops.shaping.shapes import (
 
 __all__ = [
     "NUMBERS",
+    "NUMBERS_AND_BOOL",
     "QUANTIZED",
     "bind_by_ufunc",
     "bind_reduction",
@@ -46,6 +47,8 @@ __all__ = [
 NUMBERS = (
     TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, TensorType.UINT8, TensorType.INT8, TensorType.INT16,
 )  # fmt: skip
+#: Booleans are summed by "or" and multiplied by "and".
+NUMBERS_AND_BOOL = (*NUMBERS, TensorType.BOOL)
 QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 
@@ -89,12 +92,12 @@ def bind_reduction(context: Context, node: Node, bind: Callable[[Node], Thunk]) 
 
 def lowest(dtype: np.dtype[Any]) -> float:
     """The lowest finite value of a type."""
-    return float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    return float(np.finfo(dtype).min) if dtype.kind == "f" else int(dtype.kind != "b" and np.iinfo(dtype).min)
 
 
 def highest(dtype: np.dtype[Any]) -> float:
     """The highest finite value of a type."""
-    return float(np.finfo(dtype).max) if dtype.kind == "f" else int(np.iinfo(dtype).max)
+    return float(np.finfo(dtype).max) if dtype.kind == "f" else int(dtype.kind == "b" or np.iinfo(dtype).max)
 
 
 def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:

@@ -9,6 +9,7 @@ from numpy import may_share_memory
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, ensure
+from oplet.errors import PrepareError
 
 __all__ = [
     "PLAIN_TYPES",
@@ -24,9 +25,12 @@ __all__ = [
     "ensure_plain",
     "ensure_same_quantization",
     "ensure_same_type",
+    "has_placeholder",
     "offer_in_place",
     "read_int",
     "read_ints",
+    "refused_in_the_run",
+    "refusing",
     "resolve_axes",
     "resolve_axis",
     "take_type",
@@ -131,13 +135,47 @@ def read_int(tensor: Tensor) -> int:
 
 
 def defer_or_resize(context: Context, node: Node, sources: Sequence[Tensor], shapes: Shapes) -> None:
-    """Size the outputs in `prepare`: now if all `sources`, which `shapes` reads, are constant, else when invoked."""
+    """Size the outputs in `prepare`: now if all `sources`, which `shapes` reads, are constant, else when invoked.
+
+    Before that, a source's shape may be the placeholder of one that the application has still to set: what it must be is for
+    `shapes` to check, not for the kernel's `prepare`. So may be the shapes of the other inputs: what does not fit them is
+    refused when invoked, if they are still the same then.
+    """
     node.prepared = all(source.is_constant for source in sources)
     if node.prepared:
-        _resize(context, node, shapes)
-    else:
+        try:
+            _resize(context, node, shapes)
+        except PrepareError:
+            if not has_placeholder(node):
+                raise
+            node.prepared = False
+    if not node.prepared:
         for output in node.outputs:
             context.set_dynamic(output)
+
+
+def has_placeholder(node: Node) -> bool:
+    """Whether an input has a dimension of 1 where the model leaves it free: it may be resized before the node runs."""
+    return any(
+        tensor is not None
+        and not tensor.is_constant
+        and any(dim == 1 and declared == -1 for dim, declared in zip(tensor.shape, tensor.shape_signature))
+        for tensor in node.inputs
+    )
+
+
+def refused_in_the_run(bind: Callable[[Context, Node], Thunk]) -> Callable[[Context, Node], Thunk]:
+    """A kernel's `bind`, whose refusals wait for the run where the shapes that it saw may be placeholders."""
+
+    def wait(context: Context, node: Node) -> Thunk:
+        try:
+            return bind(context, node)
+        except PrepareError as error:
+            if has_placeholder(node):
+                return refusing(str(error))
+            raise
+
+    return wait
 
 
 def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[Node], Thunk]) -> Thunk:
@@ -148,6 +186,15 @@ def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[N
     def run() -> None:
         _resize(context, node, shapes)
         bind(node)()
+
+    return run
+
+
+def refusing(message: str) -> Thunk:
+    """The thunk of a node that cannot run with the shapes of now, which may be those of inputs that are still to be resized."""
+
+    def run() -> None:
+        ensure(False, message)
 
     return run
 

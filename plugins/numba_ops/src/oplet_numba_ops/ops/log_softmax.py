@@ -18,12 +18,12 @@ def plan(context: Context, node: Node) -> Bind | None:
     source, output = node.inputs[0], node.outputs[0]
     if not output.size:
         return None
-    columns = source.shape[-1]
+    columns = source.shape[-1] if source.ndim else 1
     if source.type == TensorType.FLOAT32:
         return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
-    if columns > LONGEST_ROW:
+    tables = node.prepared
+    if columns > LONGEST_ROW or not isinstance(tables, Quantized):
         return None
-    tables: Quantized = node.prepared
     constants = (
         columns,
         tables.distances.astype(np.int64),

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import quantize_multiplier, quantized_range
+from oplet_builtin_ops.arithmetic.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.reduction import reduced_axes
 from oplet_numba_ops.fixed_point import scaling
@@ -30,7 +30,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     outer, count, inner = (prod(part) for part in shape)
     if floats:
         return _plan_rows(context, node, count) if inner == 1 else None
-    multiplier, shift = quantize_multiplier(source.scale / output.scale)
+    multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // count, shift - bits

@@ -7,9 +7,12 @@ import numpy as np
 from oplet import Context, Node, TensorType
 from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
+from oplet_builtin_ops.ops.quantize import loses as _loses
 from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.float_maps import QUANTIZE
 from oplet_numba_ops.overriding import Bind, override
+
+_SMALLEST, _INT32 = np.finfo(np.float32).smallest_normal, np.float32(2.0**31)
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -17,11 +20,13 @@ def plan(context: Context, node: Node) -> Bind | None:
     if source.type != TensorType.FLOAT32 or output.type not in QUANTIZE:
         return None
     scales, zero_points = node.prepared
-    if scales.size != 1:
+    loses = _loses(output.type, scales)
+    if scales.size != 1 or (loses and output.type != TensorType.INT16) or not scales.flat[0] >= _SMALLEST:
         return None
     scale, zero_point = np.float32(scales.flat[0]), int(zero_points.flat[0])
     lowest, highest = (np.float32(bound - zero_point) for bound in quantized_range(output.type))
-    return plan_flat(context, QUANTIZE[output.type], (source, output), scale, zero_point, lowest, highest)
+    limit, beyond = (_INT32, lowest) if loses else (highest, highest)
+    return plan_flat(context, QUANTIZE[output.type], (source, output), scale, zero_point, lowest, highest, limit, beyond)
 
 
 REGISTRATION = override(BUILTIN, plan)

@@ -24,8 +24,9 @@ from typing import Final
 
 import numpy as np
 
-from oplet import BuiltinOperator, Context, Node, Registration, Tensor, TensorType, decline
+from oplet import BuiltinOperator, Context, Node, Registration, TensorType, decline
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet_builtin_ops.control.calls import prepare_callee
 from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk
@@ -77,7 +78,7 @@ class _Plan:
         sizes: the dimensions.
         scale: of the scores.
         cap: of the scores, 0 for none.
-        mask: what is added to the scores: an input, a constant of the decomposition, or nothing.
+        own: the mask of the decomposition, where none is given.
         parts: slices of batch, groups, shared and time.
         lanes: how many parts are computed at once.
     """
@@ -85,7 +86,7 @@ class _Plan:
     sizes: _Sizes
     scale: float
     cap: float
-    mask: Tensor | None
+    own: Array | None
     parts: list[tuple[slice, ...]]
     lanes: int
 
@@ -94,18 +95,16 @@ def prepare(context: Context, node: Node) -> None:
     """Decline what is not known; plan the parts."""
     scale, cap = _attributes(node)
     sizes = _sizes(node)
-    mask = node.inputs[3] if len(node.inputs) == 4 else _own_mask(context, node)
+    own = _own_mask(context, node) if len(node.inputs) == 3 else None
+    mask = node.inputs[3] if len(node.inputs) == 4 else own
     if mask is not None:
-        _check_mask(mask, sizes)
-    output = node.outputs[0]
-    if output.type not in _TYPES:
-        decline(f"{output} is of type {output.type.name}.")
-    context.resize_tensor(output, (sizes.batch, sizes.time, sizes.groups * sizes.shared, sizes.depth))
+        _check_mask(mask.shape, sizes)
+    context.resize_tensor(node.outputs[0], (sizes.batch, sizes.time, sizes.groups * sizes.shared, sizes.depth))
     count = math.prod(sizes.rows) * sizes.length
     lanes = lane_count(context, count * (_PRODUCT * (sizes.size + sizes.depth) + _SCORE))
     parts = list(_parts(sizes.rows, sizes.length, lanes)) if count else []
     lanes = max(1, min(lanes, len(parts)))
-    node.prepared = _Plan(sizes, 1 / math.sqrt(max(sizes.size, 1)) if scale is None else scale, cap, mask, parts, lanes)
+    node.prepared = _Plan(sizes, 1 / math.sqrt(max(sizes.size, 1)) if scale is None else scale, cap, own, parts, lanes)
     if not parts:
         return
     widest = max(math.prod(_counts(part)) for part in parts)
@@ -139,9 +138,10 @@ def _sizes(node: Node) -> _Sizes:
             f"it takes query, key, value and a mask, and gives one output; this node reads {sum(given)} and writes {len(node.outputs)}."
         )
     query, key, value = node.inputs[:3]
-    for tensor in (query, key, value):
+    for tensor in (*node.inputs, *node.outputs):
         if tensor.type not in _TYPES:
             decline(f"{tensor} is of type {tensor.type.name}.")
+    for tensor in (query, key, value):
         if tensor.ndim != 4:
             decline(f"{tensor} has {tensor.ndim} dimensions; batch, time, heads and size are four.")
     batch, time, heads, size = query.shape
@@ -155,27 +155,33 @@ def _sizes(node: Node) -> _Sizes:
     return _Sizes(batch, groups, heads // groups, time, length, size, depth)
 
 
-def _check_mask(mask: Tensor, sizes: _Sizes) -> None:
-    if mask.type not in _TYPES:
-        decline(f"the mask {mask} is of type {mask.type.name}.")
+def _check_mask(shape: Shape, sizes: _Sizes) -> None:
     scores = sizes.batch, sizes.groups * sizes.shared, sizes.time, sizes.length
-    if mask.ndim > 4 or any(m not in (1, n) for m, n in zip(mask.shape[::-1], scores[::-1])):
-        decline(f"the mask {mask} does not broadcast to the scores, {list(scores)}.")
+    if len(shape) > 4 or any(m not in (1, n) for m, n in zip(shape[::-1], scores[::-1])):
+        decline(f"the mask, {list(shape)}, does not broadcast to the scores, {list(scores)}.")
 
 
-def _own_mask(context: Context, node: Node) -> Tensor | None:
+def _own_mask(context: Context, node: Node) -> Array | None:
     """The mask of a node that is given none: a constant that its decomposition adds to the scores (PyTorch's `is_causal`), or nothing."""
     index = node.options(StableHLOCompositeOptions).decomposition_subgraph_index
-    nodes = context.callee(index).nodes if index >= 0 else ()
-    others = [inner for inner in nodes if inner.op not in _MASKLESS]
-    if not others:
+    if index < 0:
         return None
-    constants = [tensor for inner in others for tensor in inner.inputs if tensor is not None and tensor.is_constant]
-    softened = {tensor for inner in nodes if inner.op is BuiltinOperator.SOFTMAX for tensor in inner.inputs}
-    if [inner.op for inner in others] != [BuiltinOperator.ADD] or len(constants) != 1 or others[0].outputs[0] not in softened:
-        names = ", ".join(sorted({inner.op_name for inner in others}))
-        decline(f"it is given no mask, and its decomposition may have one of its own ({names}).")
-    return constants[0]
+    callee = prepare_callee(context, index, "decomposition", node.inputs, len(node.outputs))
+    try:
+        # What is made of constants alone has been computed.
+        rest = [each for each in callee.nodes if not all(tensor.is_constant for tensor in each.outputs)]
+        others = [each for each in rest if each.op not in _MASKLESS]
+        if not others and not callee.is_dynamic:
+            return None
+        softened = {tensor for each in rest if each.op is BuiltinOperator.SOFTMAX for tensor in each.inputs}
+        constants = [tensor for each in others for tensor in each.inputs if tensor is not None and tensor.is_constant]
+        adds = [each.op for each in others] == [BuiltinOperator.ADD] and others[0].outputs[0] in softened
+        if callee.is_dynamic or not adds or len(constants) != 1:
+            names = ", ".join(sorted({each.op_name for each in others}))
+            decline(f"it is given no mask, and its decomposition may have one of its own ({names}).")
+        return constants[0].data
+    finally:
+        callee.release()
 
 
 def _parts(rows: Shape, length: int, lanes: int) -> Iterator[tuple[slice, ...]]:
@@ -213,7 +219,8 @@ def bind(context: Context, node: Node) -> Thunk:
     for tensor, single in zip(node.inputs[1:3], (key, value)):
         if single is not tensor.data:
             program.append((np.copyto, (single, tensor.data)))
-    attention = _Attention(plan, node.inputs[0].data, key, value, node.outputs[0].data)
+    mask = node.inputs[3].data if len(node.inputs) == 4 else plan.own
+    attention = _Attention(plan, node.inputs[0].data, key, value, mask, node.outputs[0].data)
     lanes = [
         [
             call
@@ -228,7 +235,7 @@ def bind(context: Context, node: Node) -> Thunk:
 class _Attention:
     """The operands as (batch, groups, shared, time, ...), each a view of a tensor."""
 
-    def __init__(self, plan: _Plan, query: Array, key: Array, value: Array, output: Array) -> None:
+    def __init__(self, plan: _Plan, query: Array, key: Array, value: Array, mask: Array | None, output: Array) -> None:
         self._sizes = sizes = plan.sizes
         split = sizes.batch, sizes.time, sizes.groups, sizes.shared
         self._query = query.reshape(*split, sizes.size).transpose(0, 2, 3, 1, 4)
@@ -238,10 +245,10 @@ class _Attention:
         self._scale = np.array(plan.scale, np.float32)
         self._cap = np.array(plan.cap, np.float32) if plan.cap else None
         self._mask: Array | None = None
-        if plan.mask is not None:
-            shape = (1,) * (4 - plan.mask.ndim) + plan.mask.shape
+        if mask is not None:
+            shape = (1,) * (4 - mask.ndim) + mask.shape
             heads = (1, 1) if shape[1] == 1 else (sizes.groups, sizes.shared)
-            self._mask = plan.mask.data.reshape(shape[0], *heads, *shape[2:])
+            self._mask = mask.reshape(shape[0], *heads, *shape[2:])
 
     def calls(self, part: tuple[slice, ...], query: Array, scores: Array, result: Array, row: Array) -> list[Call]:
         """The calls that compute a part in these buffers, which hold as many values or more."""

@@ -1,0 +1,75 @@
+"""The rules of signatures, and what is wrong with those that break them though the model runs without.
+
+Tools that rewrite models leave signatures behind that name tensors which are gone. LiteRT runs such models and refuses the
+signature when it is used.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from oplet.errors import ModelError
+from oplet.schema import tables
+from oplet.schema.naming import shown
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+
+__all__ = ["named_tensors", "signature_faults", "stale_names", "verify_signatures"]
+
+
+def verify_signatures(root: tables.Model) -> None:
+    """Check what LiteRT dies of or refuses the model for.
+
+    Raises:
+        ModelError: a signature has no key, or belongs to no subgraph.
+    """
+    count = len(root.subgraphs or [])
+    for signature in root.signature_defs or []:
+        key = signature.signature_key
+        if key is None:
+            raise ModelError("Missing exported method name for SignatureDef. A signature of the model has no key.")
+        if signature.subgraph_index >= count:
+            raise ModelError(f"Signature '{shown(key)}' refers to subgraph {signature.subgraph_index}; the model has {count}.")
+
+
+def named_tensors(entries: Sequence[tables.TensorMap] | None) -> dict[str, int]:
+    """The tensors of a signature by name, sorted; those without a name cannot be asked for, of two that share one the last counts."""
+    found = {entry.name: entry.tensor_index for entry in entries or [] if entry.name is not None}
+    return dict(sorted(found.items()))
+
+
+def stale_names(signature: tables.SignatureDef, tensors: int) -> list[str]:
+    """What a signature says of tensors that its subgraph, which has so many, does not have."""
+    return [
+        f"its {role} '{shown(name)}' at tensor {index}"
+        for role, entries in (("input", signature.inputs), ("output", signature.outputs))
+        for name, index in named_tensors(entries).items()
+        if index >= tensors
+    ]
+
+
+def signature_faults(model: Model) -> Iterator[str]:
+    """For each signature that cannot be used as it is written, a sentence that says why."""
+    seen: set[str] = set()
+    subgraphs = model.outline.subgraphs or []
+    for signature in model.outline.signature_defs or []:
+        key = signature.signature_key or ""
+        if key in seen:
+            yield f"There are two signatures '{shown(key)}', of which the first counts."
+        seen.add(key)
+        tensors = len(subgraphs[signature.subgraph_index].tensors or [])
+        if stale := stale_names(signature, tensors):
+            yield (
+                f"Signature '{shown(key)}' has {' and '.join(stale)}, and its subgraph has {tensors} tensors: it cannot be run, the "
+                "rest of the model can."
+            )
+        for role, entries in (("inputs", signature.inputs), ("outputs", signature.outputs)):
+            names = [entry.name for entry in entries or []]
+            if None in names:
+                yield f"Signature '{shown(key)}' has {role} without a name, which nobody can ask for."
+            for name, count in Counter(name for name in names if name is not None).items():
+                if count > 1:
+                    yield f"Signature '{shown(key)}' has {count} {role} called '{shown(name)}', of which the last counts."

@@ -1,0 +1,168 @@
+"""float16 nodes of kernels that are written for float32: what they read is widened, what they give is rounded once.
+
+LiteRT's own kernels refuse most float16 nodes; XNNPACK runs them, in single precision inside each operator on processors without
+arithmetic for halves, and rounds what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oplet import Allocation, Context, Node, Registration, Tensor, TensorType, ensure
+from oplet_builtin_ops.arithmetic.half import widen_half
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = ["is_widened", "takes_halves"]
+
+_HALF, _SINGLE = TensorType.FLOAT16, TensorType.FLOAT32
+
+
+def takes_halves(
+    registration: Registration, *positions: int, mixed: bool = False, options: dict[str, Any] | None = None
+) -> Registration:
+    """A registration whose kernel also serves float16 nodes, by way of float32.
+
+    Args:
+        registration: of a kernel that takes float32.
+        positions: of the inputs that make a node one of halves where they are; the first if none are given.
+        mixed: whether other tensors of the node may be float32.
+        options: what its options are to be in single precision, whatever the model says.
+    """
+    prepare, bind = registration.prepare, registration.bind
+    assert prepare is not None, "a kernel without prepare has no types to widen"
+    assert bind is not None, "kernels here bind"
+
+    def prepare_any(context: Context, node: Node) -> None:
+        inputs = node.inputs
+        if any(at < len(inputs) and inputs[at] is not None and inputs[at].type is _HALF for at in positions or (0,)):
+            if not mixed:
+                single = next(
+                    (tensor for tensor in (*inputs, *node.outputs) if tensor is not None and tensor.type is _SINGLE), None
+                )
+                ensure(single is None, lambda: f"{single} is of type FLOAT32 where other tensors are of type FLOAT16.")
+            node.prepared = _Widened.of(node, options or {})
+            node.prepared.prepare(context, prepare)
+        else:
+            prepare(context, node)
+
+    def bind_any(context: Context, node: Node) -> Thunk:
+        widened = node.prepared
+        return widened.bind(context, bind) if isinstance(widened, _Widened) else bind(context, node)
+
+    types = tuple(dict.fromkeys((*registration.types, _HALF)))
+    return replace(registration, prepare=prepare_any, bind=bind_any, types=types)
+
+
+def is_widened(node: Node) -> bool:
+    """Whether a prepared node is one of halves that is run in single precision."""
+    return isinstance(node.prepared, _Widened)
+
+
+def _constants(node: Node) -> list[tuple[int, Array]]:
+    """The half-precision constants that a node reads."""
+    return [
+        (position, tensor.data)
+        for position, tensor in enumerate(node.inputs)
+        if tensor is not None and tensor.type is _HALF and tensor.is_constant
+    ]
+
+
+class _Widened:
+    """A node and its likeness in single precision, which the kernel sees in its place."""
+
+    def __init__(self, node: Node, options: dict[str, Any]) -> None:
+        self.node = node
+        self.constants = _constants(node)
+        table = node.raw_options
+        if options and table is not None:
+            table = copy(table)
+            for name, value in options.items():
+                setattr(table, name, value)
+        self.inner = Node(
+            node.index, node.op, node.op_name, node.version, node.inputs, node.outputs, table,
+            intermediates=node.intermediates, custom_options=node.custom_options, registration=node.registration,
+        )  # fmt: skip
+        self.wide: dict[int, Tensor] = {position: _constant(node.inputs[position]) for position, _ in self.constants}
+        self.read: list[tuple[Tensor, Tensor]] = []
+        self.written: list[tuple[Tensor, Tensor]] = []
+
+    @classmethod
+    def of(cls, node: Node, options: dict[str, Any]) -> _Widened:
+        """The likeness that the node has already, with what its kernel keeps, unless a constant is another one by now."""
+        before = node.prepared
+        if isinstance(before, _Widened) and _same(before.constants, _constants(node)):
+            return before
+        return cls(node, options)
+
+    def prepare(self, context: Context, prepare: Any) -> None:
+        node, inner = self.node, self.inner
+        self.read, self.written = [], []
+        for position, tensor in enumerate(node.inputs):
+            if tensor is not None and tensor.type is _HALF and position not in self.wide:
+                wide = context.add_temporary(node, tensor.shape, _SINGLE)
+                self.read.append((tensor, wide))
+                inner.inputs[position] = wide
+            else:
+                inner.inputs[position] = self.wide.get(position, tensor)
+        for position, tensor in enumerate(node.outputs):
+            if tensor.type is _HALF:
+                wide = context.add_temporary(node, (), _SINGLE)
+                self.written.append((wide, tensor))
+                inner.outputs[position] = wide
+        inner.temporaries, inner.in_place = [], ()
+        prepare(context, inner)
+        node.temporaries += inner.temporaries
+        for wide, tensor in self.written:
+            if wide.is_dynamic:
+                context.set_dynamic(tensor)
+            else:
+                context.resize_tensor(tensor, wide.shape)
+
+    def bind(self, context: Context, bind: Any) -> Thunk:
+        compute = bind(context, self.inner)
+        widen = [(tensor.data, wide.data) for tensor, wide in self.read]
+        if any(wide.is_dynamic for wide, _ in self.written):
+            return partial(_run_sized, context, widen, compute, self.written)
+        narrow = [(tensor.data, wide.data) for wide, tensor in self.written]
+        return partial(_run, widen, compute, narrow)
+
+
+def _constant(tensor: Tensor) -> Tensor:
+    """A float16 constant as float32."""
+    wide = Tensor(tensor.index, tensor.name, _SINGLE, tensor.shape, allocation=Allocation.CONSTANT)
+    array = np.empty(tensor.shape, np.float32)
+    widen_half(np.ascontiguousarray(tensor.data), array)
+    array.flags.writeable = False
+    wide.data = array
+    return wide
+
+
+def _same(a: Sequence[tuple[int, Array]], b: Sequence[tuple[int, Array]]) -> bool:
+    return len(a) == len(b) and all(one[0] == other[0] and one[1] is other[1] for one, other in zip(a, b))
+
+
+def _run(widen: list[tuple[Array, Array]], compute: Thunk, narrow: list[tuple[Array, Array]]) -> None:
+    for source, target in widen:
+        widen_half(source, target)
+    compute()
+    with np.errstate(over="ignore"):
+        for target, source in narrow:
+            target[...] = source
+
+
+def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thunk, written: list[tuple[Tensor, Tensor]]) -> None:
+    """As `_run`, where the kernel sizes its outputs."""
+    _run(widen, compute, [])
+    for wide, tensor in written:
+        context.resize_tensor(tensor, wide.shape)
+    _run([], _nothing, [(tensor.data, wide.data) for wide, tensor in written])
+
+
+def _nothing() -> None:
+    """What there is to compute when it has been computed."""

@@ -1,0 +1,82 @@
+"""SOFTMAX and LOG_SOFTMAX of 8-bit values in single precision, for scales that are too small for fixed point.
+
+LiteRT's reference kernels end the process there, the others look up exponentials in a table of floats.
+Numerics: tflite/kernels/internal/optimized/optimized_ops.h (PopulateSoftmaxLookupTable, Softmax, LogSoftmax)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Tensor
+from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+__all__ = ["TabledLogSoftmax", "TabledSoftmax"]
+
+_ONE, _HALF = np.float32(1), np.float32(0.5)
+
+
+class _Tabled:
+    """What both share.
+
+    Attributes:
+        exponentials: exp(-d * scale * beta) for the distances d from 0 to 255.
+    """
+
+    def __init__(self, source: Tensor, output: Tensor, beta: float) -> None:
+        self.source_scale = np.float32(source.scale)
+        self.scale = np.float32(output.scale)
+        self.zero_point = output.zero_point
+        self.exponentials = _exponentials(self.source_scale, beta)
+
+    def bind(self, x: Array, y: Array, largest: Array, distances: Array, *scratch: Array) -> Thunk:
+        """The thunk: `largest` has one element a row, `distances` and the rest is scratch of the input's shape."""
+        octets, top = x.view(np.uint8), largest.view(np.uint8)
+        found, sums = np.empty(x.shape, np.float32), np.empty(x.shape, np.float32)
+
+        def run() -> None:
+            np.maximum.reduce(x, -1, out=largest, keepdims=True)
+            np.subtract(top, octets, distances)
+            found[...] = self.exponentials[distances]
+            # One after the other, as LiteRT adds them up.
+            np.add.accumulate(found, -1, out=sums)
+            self._finish(x, y, largest, found, sums[..., -1:])
+
+        return run
+
+    def _finish(self, x: Array, y: Array, largest: Array, exponentials: NDArray[Any], sums: NDArray[Any]) -> None:
+        raise NotImplementedError
+
+
+def _exponentials(scale: np.float32, beta: float) -> NDArray[np.float32]:
+    steps = -scale * np.float32(beta) * np.arange(256, dtype=np.float32)
+    powers: NDArray[np.float32] = np.exp(steps.astype(np.float64)).astype(np.float32)
+    return powers
+
+
+class TabledSoftmax(_Tabled):
+    """SOFTMAX; the output may be 8-bit or int16."""
+
+    def _finish(self, x: Array, y: Array, largest: Array, exponentials: NDArray[Any], sums: NDArray[Any]) -> None:
+        with np.errstate(all="ignore"):
+            steps = exponentials * (_ONE / (sums * self.scale))
+        if y.dtype == np.uint8:
+            whole = np.trunc(steps + _HALF)
+        else:
+            whole = np.floor(steps.astype(np.float64) + 0.5) + self.zero_point
+        limits = np.iinfo(y.dtype)
+        y[...] = np.clip(whole, limits.min, limits.max)
+
+
+class TabledLogSoftmax(_Tabled):
+    """LOG_SOFTMAX."""
+
+    def _finish(self, x: Array, y: Array, largest: Array, exponentials: NDArray[Any], sums: NDArray[Any]) -> None:
+        logarithms = np.log(sums.astype(np.float64)).astype(np.float32)
+        precomputed = (self.source_scale * largest.astype(np.float32) + logarithms) / self.scale
+        steps = self.source_scale / self.scale * x.astype(np.float32) - precomputed
+        limits = np.iinfo(y.dtype)
+        y[...] = np.clip(np.rint(steps) + np.float32(self.zero_point), limits.min, limits.max)

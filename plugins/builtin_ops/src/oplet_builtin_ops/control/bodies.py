@@ -1,0 +1,137 @@
+"""The body of a reduction, scatter or sort, run for many values at once, or one by one where it must be.
+
+A body is a subgraph that takes and gives single values. One whose operators all work value by value is prepared for a vector
+(a *lane* for each value) and run as if it were the body of one; any other is run for one value after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from oplet import Callee, Context, Node, Tensor, ensure
+from oplet.errors import PrepareError
+from oplet_builtin_ops.shaping.shapes import Array
+
+__all__ = ["LANES", "Body", "prepare_body"]
+
+#: As many values as a body is run for at once: what one operator takes for them hides what it takes to call it.
+LANES = 4096
+
+#: Operators whose outputs depend, value by value, on the values at the same place of their inputs.
+_BY_VALUE = frozenset(
+    ["ABS", "ADD", "ADD_N", "ATAN2", "BITWISE_XOR", "CAST", "CEIL", "COS", "DEQUANTIZE", "DIV", "ELU", "EQUAL", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GELU", "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG", "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "NOT_EQUAL", "POW", "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "ROUND", "RSQRT", "SELECT", "SELECT_V2", "SIGN", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH", "ZEROS_LIKE", "STABLEHLO_ABS", "STABLEHLO_ADD", "STABLEHLO_AND", "STABLEHLO_CBRT", "STABLEHLO_CLAMP", "STABLEHLO_COMPARE", "STABLEHLO_CONVERT", "STABLEHLO_COSINE", "STABLEHLO_DIVIDE", "STABLEHLO_EXPONENTIAL", "STABLEHLO_FLOOR", "STABLEHLO_LOG", "STABLEHLO_LOGISTIC", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM", "STABLEHLO_MULTIPLY", "STABLEHLO_NEGATE", "STABLEHLO_OR", "STABLEHLO_POWER", "STABLEHLO_REMAINDER", "STABLEHLO_RSQRT", "STABLEHLO_SELECT", "STABLEHLO_SHIFT_LEFT", "STABLEHLO_SUBTRACT", "STABLEHLO_TANH"]
+)  # fmt: skip
+
+
+def prepare_body(context: Context, index: int, operands: Sequence[Tensor], results: Sequence[Tensor], lanes: int) -> Body:
+    """Prepare the body of a node.
+
+    Args:
+        index: the body's subgraph.
+        operands: for each of the body's inputs, a tensor of the type that it will be given.
+        results: for each of its outputs, a tensor of the type that is wanted.
+        lanes: for how many values it will be run at once, at most.
+
+    Raises:
+        EnsureError: it takes or gives another number of values or other types, or it does more than compute.
+        PrepareError: an operator refuses its node.
+    """
+    callee = context.callee(index)
+    for what, tensors, wanted in (("takes", callee.inputs, operands), ("gives", callee.outputs, results)):
+        ensure(
+            len(tensors) == len(wanted), f"its body, {callee}, {what} {len(tensors)} values and must take or give {len(wanted)}."
+        )
+        for position, (tensor, other) in enumerate(zip(tensors, wanted)):
+            ensure(
+                tensor.type is other.type,
+                f"its body, {callee}, {what} {tensor.type.name} as value {position} and must take or give {other.type.name}.",
+            )
+    impure = next((node for node in callee.nodes if node.registration is None or not node.registration.pure), None)
+    ensure(
+        impure is None, lambda: f"its body, {callee}, holds {impure and impure.op_name}, which does more than compute a value."
+    )
+    return Body(callee, max(1, min(lanes, LANES)))
+
+
+def _is_by_value(node: Node) -> bool:
+    """Whether a node works value by value, once its inputs that are not constant are vectors."""
+    constants = (tensor for tensor in node.inputs if tensor is not None and tensor.is_constant)
+    return node.op_name in _BY_VALUE and all(tensor.size == 1 and tensor.ndim <= 1 for tensor in constants)
+
+
+class Body:
+    """A prepared body. It is called with arrays of as many values each and gives as many, by its outputs.
+
+    The arrays that it gives are valid until it is called again.
+
+    Attributes:
+        lanes: for how many values it runs at once; 1 if its operators do not all work value by value.
+    """
+
+    def __init__(self, callee: Callee, lanes: int) -> None:
+        self._callee = callee
+        self.lanes = lanes if all(map(_is_by_value, callee.nodes)) else 1
+        self._generation = -1
+        self._run: Callable[[], None] | None = None
+        try:
+            self._prepare()
+        except PrepareError:
+            if self.lanes == 1:
+                raise
+            self.lanes = 1  # an operator that does not broadcast its constants
+            self._prepare()
+
+    def _prepare(self) -> None:
+        callee = self._callee
+        shape = (self.lanes,) if self.lanes > 1 else ()
+        for position, tensor in enumerate(callee.inputs):
+            callee.set_input(position, shape, tensor.type)
+        callee.prepare()
+        if self.lanes > 1 and (callee.is_dynamic or any(tensor.shape not in (shape, (), (1,)) for tensor in callee.outputs)):
+            self.lanes = 1
+            self._prepare()
+            return
+        if not callee.is_dynamic:
+            self._check()
+
+    def _check(self) -> None:
+        if self.lanes == 1:
+            for tensor in self._callee.outputs:
+                ensure(tensor.size == 1, f"its body, {self._callee}, gives {tensor}, which must be one value.")
+
+    def start(self) -> None:
+        """Make it ready to be called: once before each run of the node."""
+        callee = self._callee
+        if self._run is None or callee.generation != self._generation:
+            self._prepare()  # another node may have prepared it for another shape
+            self._generation = callee.generation
+            self._run = callee.bind()
+        callee.restart()
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        run, callee = self._run, self._callee
+        assert run is not None, "start() goes before"
+        count, lanes = len(arrays[0]), self.lanes
+        if lanes > 1 and count <= lanes:
+            for tensor, array in zip(callee.inputs, arrays):
+                data = tensor.data
+                data[:count] = array
+                data[count:] = array[:1]  # values that the body may be given
+            run()
+            return [np.broadcast_to(tensor.data, (lanes,))[:count] for tensor in callee.outputs]
+        gathered: list[Array] = [np.empty(count, tensor.data.dtype) for tensor in callee.outputs]
+        for first in range(0, count, lanes):
+            part = slice(first, first + lanes)
+            if lanes > 1:
+                given = self(*(array[part] for array in arrays))
+            else:
+                for tensor, array in zip(callee.inputs, arrays):
+                    tensor.data[...] = array[first]
+                run()
+                self._check()
+                given = [tensor.data.reshape(1) for tensor in callee.outputs]
+            for whole, piece in zip(gathered, given):
+                whole[part] = piece
+        return gathered

@@ -1,0 +1,17 @@
+"""The models that are not equal to one of LiteRT's ways, with the rank that they have and why; docs/numerics.md says more."""
+
+from __future__ import annotations
+
+__all__ = ["EXPLAINED"]
+
+_BLOCKS = "LiteRT's own kernels give zeros for blocks of 2 bits, and XNNPACK does not take them: oplet multiplies what the weights stand for"
+
+#: By name: the engines, or "" for all of them; the rank; the reason.
+EXPLAINED: dict[str, tuple[str, str, str]] = {
+    "quantized-torch_layers-mlp-blocks32_2bit": ("", "wrong", _BLOCKS),
+    "keras-activations-int16x8": (
+        "",
+        "near",
+        "QUANTIZE of a value between two steps divides as the reference kernel does; the net has an ELU, which that set lacks",
+    ),
+}
