@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oplet import TensorType
-from oplet.errors import PrepareError
 from oplet.schema.enums import ActivationFunctionType as Act
 from oplet_builtin_ops.arithmetic import fixed_point as fp
 
