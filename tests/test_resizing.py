@@ -97,6 +97,10 @@ def test_a_resized_interpreter_gives_what_a_fresh_one_gives(group: Path) -> None
         if any(node.registration is None or not node.registration.pure for s in interpreter._subgraphs for node in s.nodes):
             continue  # what keeps a state keeps it over a resize
         shapes = [tuple(map(int, details["shape"])) for details in interpreter.get_input_details()]
+        try:
+            way.delegate(way._replace(late=True).open(content))
+        except OpletError:  # the shapes of the file fit no node, and no delegate is told anything
+            way = Way("numpy", 1)
         if not way.late:
             way.delegate(interpreter)
         run(interpreter, values(interpreter, shapes))
