@@ -105,6 +105,17 @@ CASES: dict[str, Case] = {
     "half_sum": (lambda a: a.sum(1), (reals(4, 5).half(),)),
     "bf16_exp": (lambda a: torch.exp(a), (reals(4, 5).bfloat16(),)),
     "double_add": (lambda a, b: a + b * 2, (reals(4, 5).double(), reals(4, 5).double())),
+    "empty_reshape": (lambda a: a[:, :0].reshape(-1, 4), (reals(2, 4),)),
+    "empty_cat": (lambda a: torch.cat([a[:0], a]), (reals(2, 4),)),
+    "roll": (lambda a: torch.roll(a, (1, 2), (0, 1)), (reals(5, 7),)),
+    "tril": (lambda a: torch.tril(a), (reals(5, 5),)),
+    "repeat_interleave": (lambda a: a.repeat_interleave(2, 1), (reals(2, 4),)),
+    "gather": (lambda a, i: torch.gather(a, 1, i), (reals(5, 7), ints(7, 5, 3))),
+    "take_along": (lambda a, i: torch.take_along_dim(a, i, 0), (reals(5, 7), ints(5, 2, 7))),
+    "grid_sample": (
+        lambda a, b: functional.grid_sample(a, b, align_corners=False),
+        (reals(1, 2, 5, 5), reals(1, 3, 3, 2).clamp(-1, 1)),
+    ),
     "tc_pad": (lambda a, w: functional.conv_transpose2d(a, w, stride=2, padding=1), (reals(1, 2, 4, 4), reals(2, 3, 4, 4))),
     "tc_3d": (lambda a, w: functional.conv_transpose3d(a, w, stride=2), (reals(1, 2, 3, 3, 3), reals(2, 3, 2, 2, 2))),
     "tc_1d": (
@@ -122,7 +133,7 @@ for _q in (0.3, 0.5):
     CASES[f"quantile_{_q}"] = (lambda a, q=_q: torch.quantile(a, q, dim=1), (reals(5, 7),))
 for _axes in ((0,), (0, 2), (1, 3), (0, 1, 2), (0, 2, 3), (0, 1, 2, 3), (-1, 1)):
     CASES[f"flip_{'_'.join(map(str, _axes))}"] = (lambda a, axes=_axes: torch.flip(a, axes), (reals(2, 3, 4, 2),))
-for _op in ("exp", "sin", "cos", "tanh", "sigmoid", "neg", "expm1"):
+for _op in ("exp", "sin", "cos", "tanh", "sigmoid", "neg", "erf", "expm1"):
     CASES[f"half_{_op}"] = (lambda a, op=_op: getattr(torch, op)(a), ((reals(4, 5).abs() + 0.1).half(),))
 
 
