@@ -27,6 +27,7 @@ from tests.upstream.converting import (
     dynamic,
     functions,
     halved,
+    keep,
     layers,
     net,
     of,
@@ -394,11 +395,5 @@ def preserved_assertions() -> Case:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
     for name, make in CASES.items():
-        model, feeds, answers, within = make()
-        (folder / f"{name}.tflite").write_bytes(model)
-        arrays: dict[str, Any] = {"within": np.array(within)}
-        arrays |= {f"in.{key}.{n}": np.array(v) for key, given in feeds.items() for n, v in given.items()}
-        arrays |= {f"out.{key}.{i}": np.array(v) for key, given in answers.items() for i, v in enumerate(given)}
-        np.savez(folder / f"{name}.npz", **arrays)
+        keep(Path(sys.argv[1]), name, make())

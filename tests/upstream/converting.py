@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,3 +154,13 @@ def sparse(block: Sequence[int], change: Callable[[Any], None] = lambda _: None,
 
     constant = tf.constant(table.T)
     return of(lambda x: tf.matmul(x, constant), x(1, 64), change=both, within=within)
+
+
+def keep(folder: Path, name: str, made: Case) -> None:
+    """Write a case's model, feeds and answers."""
+    model, feeds, answers, within = made
+    (folder / f"{name}.tflite").write_bytes(model)
+    arrays: dict[str, Any] = {"within": np.array(within)}
+    arrays |= {f"in.{key}.{n}": np.array(v) for key, given in feeds.items() for n, v in given.items()}
+    arrays |= {f"out.{key}.{i}": np.array(v) for key, given in answers.items() for i, v in enumerate(given)}
+    np.savez(folder / f"{name}.npz", **arrays)
