@@ -8,7 +8,7 @@ _BLOCKS = "LiteRT's own kernels give zeros for blocks of 2 bits, and XNNPACK doe
 
 #: By name: the engines, or "" for all of them; the rank; the reason.
 EXPLAINED: dict[str, tuple[str, str, str]] = {
-    "quantized-torch_layers-mlp-blocks32_2bit": ("", "wrong", _BLOCKS),
+    "quantized-torch_layers-mlp-blocks32_2bit": ("numpy numba openvino", "wrong", _BLOCKS),
     "keras-activations-int16x8": (
         "",
         "near",

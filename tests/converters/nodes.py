@@ -81,6 +81,9 @@ def isolated(model: bytes, subgraph: int, node: int) -> _Isolated:
     outputs = [int(i) for i in graph.operators[-1].outputs]
     graph.inputs, graph.outputs = np.array(inputs, np.int32), np.array(outputs, np.int32)
     used = {int(i) for op in graph.operators for i in [*op.inputs, *op.outputs] if i >= 0}
+    for index in list(used):  # blocks have their scales in a tensor that no operator names
+        details = getattr(graph.tensors[index].quantization, "details", None)
+        used |= {details.scales} if hasattr(details, "scales") else set()
     tables.subgraphs[0] = graph
     signatures = {found.subgraphIndex for found in tables.signatureDefs or []} | {0}
     others = {t.buffer for number, g in enumerate(tables.subgraphs) if number not in signatures for t in g.tensors}

@@ -140,6 +140,22 @@ def test_a_node_that_litert_does_not_know_is_given_back_with_the_reason() -> Non
     np.testing.assert_array_equal(run(interpreter, np.array([-1, 2, -3], F32)), [[-3, -3]])
 
 
+@pytest.mark.parametrize(("axes", "taken"), [([0, 1], True), ([-1, 1], True), ([2, 1], True), ([0, 2], False), ([0, -1], False)])
+def test_axes_that_litert_refuses_while_running_are_reversed_by_oplet(axes: list[int], taken: bool) -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", F32, [2, 3, 4])
+    fixed = graph.add_tensor("axes", np.int32, [2], data=np.array(axes, np.int32))
+    y = graph.add_tensor("y", F32, [2, 3, 4])
+    graph.add_operator("REVERSE_V2", [x, fixed], [y])
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    value = random.standard_normal((2, 3, 4)).astype(F32)
+    interpreter = opened(builder.to_bytes())
+    assert ("LiteRT" in plan(interpreter)) == taken
+    np.testing.assert_array_equal(run(interpreter, value)[0], np.flip(value, axes))
+
+
 def test_many_nodes_that_litert_refuses_are_given_back_in_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     from oplet_litert_delegate import delegate as module
 

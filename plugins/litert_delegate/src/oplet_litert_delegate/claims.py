@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
 from oplet_litert_delegate.composites import refuses_composite
@@ -80,6 +81,8 @@ def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str
             return why
     if why := dies_of(node):
         return why
+    if node.op is BuiltinOperator.REVERSE_V2 and not _neighbours(*node.inputs):
+        return "LiteRT reverses only axes that are known to be neighbours, and sees while running whether they are"
     if any(tensor.is_variable for tensor in node.outputs):
         return _STATE
     if not node.outputs:
@@ -87,6 +90,16 @@ def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str
     if all(tensor.is_constant for tensor in node.outputs) and not unpacks_constant(node):
         return "its result is known before the model runs"
     return ""
+
+
+def _neighbours(data: Tensor, axes: Tensor) -> bool:
+    """Whether the axes that REVERSE_V2 reverses follow one another: what LiteRT refuses only when it runs the node."""
+    if axes.size < 2:
+        return True
+    if not axes.is_constant:
+        return False
+    in_order = sorted(axis % len(data.shape) for axis in axes.data.tolist())
+    return all(right - left == 1 for left, right in pairwise(in_order))
 
 
 def _refuses(tensor: Tensor, own: Collection[Tensor]) -> str:
