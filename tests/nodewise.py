@@ -118,7 +118,8 @@ def alone(model: Model, number: int) -> tuple[bytes, list[int]]:
 def hybrid(model: Model, number: int) -> bool:
     """Whether a node multiplies float activations with integer weights."""
     graph = model.root.subgraphs[0]
-    types = [TensorType(graph.tensors[i].type) for i in graph.operators[number].inputs.tolist() if i >= 0]
+    inputs = graph.operators[number].inputs
+    types = [TensorType(graph.tensors[i].type) for i in (() if inputs is None else inputs.tolist()) if i >= 0]
     return types[:1] == [TensorType.FLOAT32] and any(type in _WEIGHTS for type in types)
 
 
@@ -144,6 +145,8 @@ def departures(
     values = dict(zip(model.root.subgraphs[0].inputs.tolist(), feeds)) | dict(zip(written, answer.outputs[0]))
     for number in numbers:
         single, places = alone(model, number)
+        if not values.keys() >= set(places):
+            continue  # it reads a state, whose value of before is not among the outputs
         given = [values[place] for place in places]
         ours, refused = _run(single, given, arguments)
         distances = {}

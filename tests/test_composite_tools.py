@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -151,9 +152,11 @@ def test_a_wheel_brings_the_composites_kernel_and_the_decomposition(
     )
     assert {(k.op, k.min_version) for k in built.cut.kernels if k.composite} == {(ATTENTION, 0)}
     assert {op["op"] for op in built.as_dict()["ops"]} >= {ATTENTION, "STABLEHLO_COMPOSITE", "SOFTMAX", "EXP"}
+    with zipfile.ZipFile(built.path) as wheel:
+        wheel.extractall(tmp_path / "site")
     np.savez(tmp_path / "arguments.npz", **{name: value for name, value in recorded.items() if name != "model"})
     code = f"""
-import sys; sys.path.insert(0, {str(built.path)!r})
+import sys; sys.path.insert(0, {str(tmp_path / "site")!r})
 import numpy as np
 from oplet import Interpreter, MutableOpResolver
 import attention_ops

@@ -11,7 +11,6 @@ from tests.recorded_cases import GROUPS, here, verdicts
 EXPLAINED = {
     "keras_act/round_int8": "near",
     "keras_nets/resnet_dyn": "near",
-    "keras_tf_misc/mirror_pad_dyn": "error",
     "matrix_band_part/matrix_band_part_008": "error",
 }
 

@@ -139,7 +139,7 @@ def hybrid_cases(path: Path) -> Iterator[tuple[str, bytes, list[Array]]]:
 @here
 @pytest.mark.slow
 def test_each_hybrid_node_of_recorded_models_equals_one_of_litert(litert: LiteRT, engine: list[str]) -> None:
-    nodes, wrong = 0, []
+    nodes, wrong, left = 0, [], []
     for path in recorded():
         for name, data, feeds in hybrid_cases(path):
             try:
@@ -147,7 +147,8 @@ def test_each_hybrid_node_of_recorded_models_equals_one_of_litert(litert: LiteRT
                     nodes += 1
                     if verdict.distance > ORDER:
                         wrong.append((path.stem, name, verdict.node, verdict.op, verdict.distances, verdict.refused))
-            except RuntimeError:  # LiteRT does not run the model with everything as an output
-                continue
-    assert nodes > 100
+            except RuntimeError as error:  # LiteRT does not run the model with everything as an output
+                left.append((path.stem, name, str(error)))
+    assert nodes >= 50
     assert not wrong
+    assert not left

@@ -9,7 +9,21 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from oplet import Composite, Context, Interpreter, MutableOpResolver, Node, Registration, TensorType, TypeLimit, decline
+from oplet import (
+    Composite,
+    Context,
+    DelegateContext,
+    DelegateKernel,
+    DelegateParams,
+    Interpreter,
+    MutableOpResolver,
+    Node,
+    Registration,
+    SimpleDelegate,
+    TensorType,
+    TypeLimit,
+    decline,
+)
 from oplet.errors import CustomOptionsError, ModelError, OpConflictError, OpletError, PrepareError, ResolverError
 from oplet.schema.options import IfOptions, MulOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -421,3 +435,49 @@ def test_each_signature_has_its_own_choice() -> None:
     for _ in range(2):
         assert interpreter.get_signature_runner("short")(a=A)["y"].tolist() == [9, 16]
         assert interpreter.get_signature_runner("long")(a=np.ones(3, np.float32))["y"].tolist() == [2, 2, 2]
+
+
+class Claims(SimpleDelegate):
+    """Claims composites, and everything in whatever else it is asked about."""
+
+    name = "claims"
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool:
+        asked.append((context.subgraph_index, node.op_name))
+        return node.op_name == "STABLEHLO_COMPOSITE"
+
+    def create_kernel(self, params: DelegateParams) -> Any:
+        return Fills()
+
+
+class Fills(DelegateKernel):
+    def prepare(self, context: Context, node: Node) -> None:
+        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+    def invoke(self, context: Context, node: Node) -> None:
+        node.outputs[0].data.fill(-1)
+
+
+asked: list[tuple[int, str]] = []
+
+
+def test_a_delegate_that_claims_a_composite_goes_before_its_kernel() -> None:
+    interpreter = Interpreter(model_content=model(), op_resolver=resolver(times(2)), experimental_delegates=[Claims()])
+    assert run(interpreter) == [-1, -1]
+
+
+def test_a_delegate_is_asked_about_a_decomposition_only_if_it_may_run() -> None:
+    class Never(Claims):
+        def is_node_supported(self, context: DelegateContext, node: Node) -> bool:
+            super().is_node_supported(context, node)
+            return False
+
+    for check, subgraphs in ((lambda node: None, {0}), (only(3), {0, 1})):
+        asked.clear()
+        served = resolver(times(2, check))
+        interpreter = Interpreter(model_content=model(), op_resolver=served, experimental_delegates=[Never()])
+        run(interpreter)
+        assert {subgraph for subgraph, _ in asked} == subgraphs
+    asked.clear()
+    run(Interpreter(model_content=model(), experimental_delegates=[Never()]))
+    assert {subgraph for subgraph, _ in asked} == {0, 1}

@@ -28,6 +28,8 @@ KNOWN = {
     ),
     "GATHER_ND": ("LiteRT refused RuntimeError: gather_nd index out of bounds", "positions of length 0 pick the whole tensor"),
     "REDUCE_PROD": (r"<INT16\[.*<INT32\[0\]", "LiteRT copies values of one scale into another where no axis is named"),
+    "REVERSE_V2": ("Non-contiguous", "the axes need not be neighbours"),
+    "STABLEHLO_SCATTER": ("Only update, Add", "any pure body is run"),
     "STRIDED_SLICE": ("takes position", "LiteRT reads behind the tensor where a single position is the axis's length"),
 }
 

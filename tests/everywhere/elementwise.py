@@ -8,12 +8,49 @@ from oplet.schema import stablehlo_options as s
 
 from .kit import CAST, F32, Kind, Kit, recipe
 
-_SAME = (
-    "ABS CEIL COS ELU EXP FLOOR GELU HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOG LOGICAL_NOT LOGISTIC LOG_SOFTMAX NEG RELU RELU6 "
-    "RELU_0_TO_1 RELU_N1_TO_1 ROUND RSQRT SIGN SIN SOFTMAX SQRT SQUARE TANH ZEROS_LIKE FAKE_QUANT STABLEHLO_ABS STABLEHLO_CBRT "
-    "STABLEHLO_COSINE STABLEHLO_EXPONENTIAL STABLEHLO_FLOOR STABLEHLO_LOG STABLEHLO_LOGISTIC STABLEHLO_NEGATE STABLEHLO_RSQRT "
-    "STABLEHLO_TANH RESHAPE SQUEEZE"
-).split()
+_SAME = [
+    "ABS",
+    "CEIL",
+    "COS",
+    "ELU",
+    "EXP",
+    "FLOOR",
+    "GELU",
+    "HARD_SWISH",
+    "L2_NORMALIZATION",
+    "LEAKY_RELU",
+    "LOG",
+    "LOGICAL_NOT",
+    "LOGISTIC",
+    "LOG_SOFTMAX",
+    "NEG",
+    "RELU",
+    "RELU6",
+    "RELU_0_TO_1",
+    "RELU_N1_TO_1",
+    "ROUND",
+    "RSQRT",
+    "SIGN",
+    "SIN",
+    "SOFTMAX",
+    "SQRT",
+    "SQUARE",
+    "TANH",
+    "ZEROS_LIKE",
+    "FAKE_QUANT",
+    "STABLEHLO_ABS",
+    "STABLEHLO_CBRT",
+    "STABLEHLO_COSINE",
+    "STABLEHLO_EXPONENTIAL",
+    "STABLEHLO_FLOOR",
+    "STABLEHLO_LOG",
+    "STABLEHLO_LOGISTIC",
+    "STABLEHLO_NEGATE",
+    "STABLEHLO_RSQRT",
+    "STABLEHLO_TANH",
+    "RESHAPE",
+    "SQUEEZE",
+]
 _OPTIONS = {
     "LEAKY_RELU": lambda: o.LeakyReluOptions(alpha=0.3),
     "SOFTMAX": lambda: o.SoftmaxOptions(beta=1.0),
@@ -92,7 +129,12 @@ def comparisons(kit: Kit) -> None:
             kit.add([kit.arg(shape), kit.arg((*shape[:-1], 1))], [kit.out(T.BOOL, shape)], label=f"{kit.label} column")
 
 
-@recipe(*(f"STABLEHLO_{op}" for op in "ADD SUBTRACT MULTIPLY DIVIDE MAXIMUM MINIMUM POWER REMAINDER AND OR SHIFT_LEFT".split()))
+@recipe(
+    *(
+        f"STABLEHLO_{op}"
+        for op in ["ADD", "SUBTRACT", "MULTIPLY", "DIVIDE", "MAXIMUM", "MINIMUM", "POWER", "REMAINDER", "AND", "OR", "SHIFT_LEFT"]
+    )
+)
 def stablehlo_pairs(kit: Kit) -> None:
     low = 1.0 if kit.op.rpartition("_")[2] in ("DIVIDE", "POWER", "REMAINDER", "LEFT") else -3.0
     for shape in kit.shapes():
@@ -144,7 +186,7 @@ def conversions(kit: Kit) -> None:
     for kind in KINDS:
         if kit.op in ("CAST", "STABLEHLO_CONVERT", "BITCAST") and (kind.quantized or kit.kind.quantized):
             continue
-        if kit.op == "QUANTIZE" and not kind.quantized or kit.op == "DEQUANTIZE" and kind.quantized:
+        if (kit.op == "QUANTIZE" and not kind.quantized) or (kit.op == "DEQUANTIZE" and kind.quantized):
             continue
         low = 0.0 if kind.type in (T.UINT8, T.UINT16, T.UINT32, T.UINT64) and not kind.quantized else -3.0
         shape = (2, 3, 8)

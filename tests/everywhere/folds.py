@@ -99,14 +99,14 @@ def _filters(kit: Kit, shape: tuple[int, ...], axis: int):
         if kind.quantized and kind.type in (I8, T.INT4, T.INT2):
             w = kit.constant(shape, kind, -1, 1)
             w.scale, w.zero_point = 0.01 if kind.type is I8 else 0.2, 0
-            yield kind, w, f"by {kind}"
+            yield w, f"by {kind}"
             w = kit.constant(shape, kind, -1, 1)
             w.scale, w.zero_point, w.axis = [0.01 * (i + 1) for i in range(shape[axis])], [0] * shape[axis], axis
-            yield kind, w, f"by {kind} per channel"
+            yield w, f"by {kind} per channel"
         else:
-            yield kind, kit.constant(shape, kind, -1, 1), f"by {kind}"
+            yield kit.constant(shape, kind, -1, 1), f"by {kind}"
             if kit.kind == kind:
-                yield kind, kit.arg(shape, kind, -1, 1), f"by fed {kind}"
+                yield kit.arg(shape, kind, -1, 1), f"by fed {kind}"
 
 
 def _bias(kit: Kit, w: Arg, count: int) -> list[Arg | None]:
@@ -127,7 +127,7 @@ def _bias(kit: Kit, w: Arg, count: int) -> list[Arg | None]:
 def _layer(
     kit: Kit, shape, filters, axis: int, options, out_shape, label: str = "", before: tuple = (), back: bool = False
 ) -> None:
-    for kind, w, how in _filters(kit, filters, axis):
+    for w, how in _filters(kit, filters, axis):
         for b in _bias(kit, w, filters[axis]):
             for out in (kit.kind, *((Kind(F32),) if kit.kind.type is T.FLOAT16 else ())):
                 x = kit.arg(shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import elementwise, folds, movement  # noqa: F401  # each declares its recipes
+from . import elementwise, folds, movement, picking  # noqa: F401  # each declares its recipes
 from .kit import KINDS, RECIPES, Kind, singles
 
 __all__ = ["KINDS", "RECIPES", "Kind", "singles"]

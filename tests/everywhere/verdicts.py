@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from tests.differential.worker import Answer, run_steps
 
 from oplet import Interpreter
 from oplet.errors import OpletError
-from tests.differential.worker import Answer, run_steps
 
 from .kit import Single
 

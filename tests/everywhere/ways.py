@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from tests.differential.worker import Answer, run_steps
 
 #: The reference kernels, the optimized ones, and the default with XNNPACK.

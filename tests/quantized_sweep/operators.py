@@ -145,6 +145,11 @@ OPERATORS: dict[str, Operator] = {
 }  # fmt: skip
 
 
+def _clamps_beyond(label: str) -> bool:
+    """Whether a bound of the fused activation may be beyond int32."""
+    return "POOL_2D RELU" in label or label.endswith((" RELU6", " RELU_N1_TO_1"))
+
+
 def _shifts_left(condition: Condition) -> bool:
     """Whether the output of a SUB of int16 is so fine that sums are shifted to the left."""
     largest = max(quantized.scale for quantized in condition.inputs)
@@ -156,10 +161,12 @@ def nets_of(label: str) -> Iterator[Callable[[], Net | None]]:
     operator = OPERATORS[label]
     for type in operator.types:
         for number, condition in enumerate(conditions(INT8 if type == "float32" else type, operator.inputs)):
-            if "POOL_2D RELU" in label and condition.output.scale < _FINEST:
-                continue  # LiteRT clamps to what is in memory
+            if _clamps_beyond(label) and condition.output.scale < _FINEST:
+                continue  # LiteRT's pools clamp to what is in memory, and of its ways XNNPACK alone may run the rest
             if label.startswith("SUB") and type == INT16 and _shifts_left(condition):
                 continue  # which C++ leaves undefined, and the compiler makes different things of
+            if operator.result == "bool" and min(quantized.scale for quantized in condition.inputs) > 1e38:
+                continue  # shifts that C++ leaves undefined
             if type == "float32" and condition.inputs[0].scale != 0.05:
                 continue
             if operator.gives and number and condition.output.scale != condition.inputs[0].scale:
@@ -169,7 +176,10 @@ def nets_of(label: str) -> Iterator[Callable[[], Net | None]]:
             yield partial(one_net, label, operator, type, condition, "")
             if number % 3 == 0 and not operator.result and operator.outputs == 1 and label not in _ALONE:
                 follower = FOLLOWERS[(number // 3) % len(FOLLOWERS)]
-                if follower == "FULLY_CONNECTED" and condition.output.scale > _LARGEST:
+                if (
+                    follower == "FULLY_CONNECTED"
+                    and (condition.inputs[0] if operator.keeps else condition.output).scale > _LARGEST
+                ):
                     continue
                 if follower != "AVERAGE_POOL_2D" or len(operator.shape) == 4:
                     yield partial(one_net, label, operator, type, condition, follower)

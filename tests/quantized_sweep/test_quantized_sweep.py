@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("ai_edge_litert")
 
+from .cells import CELLS, cell_nets
 from .draft import Net
 from .floats import FLOATS, UNARIES, float_difference, float_net, power_net
 from .layers import LAYERS, layer_nets
@@ -29,7 +30,8 @@ def litert() -> Iterator[LiteRT]:
 
 def nets(label: str) -> list[Callable[[], Net | None]]:
     """What makes the nets of an operator or a layer, all of them."""
-    return list(layer_nets(label) if label in LAYERS else nets_of(label))
+    make = cell_nets if label in CELLS else layer_nets if label in LAYERS else nets_of
+    return list(make(label))
 
 
 def some(label: str, count: int) -> list[Callable[[], Net | None]]:
@@ -41,14 +43,14 @@ def some(label: str, count: int) -> list[Callable[[], Net | None]]:
 
 def test_whatever_litert_runs_of_dead_parts_oplet_runs_alike(litert: LiteRT) -> None:
     sweep = Sweep(litert)
-    sweep.check(itertools.chain.from_iterable(some(label, FEW) for label in (*OPERATORS, *LAYERS)))
+    sweep.check(itertools.chain.from_iterable(some(label, FEW) for label in (*OPERATORS, *LAYERS, *CELLS)))
     assert not sweep.failures, "\n".join(sweep.failures)
     assert sweep.seen["compared"] > len(OPERATORS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("label", [*OPERATORS, *LAYERS])
-def test_a_ninth_of_all_dead_parts(litert: LiteRT, label: str) -> None:
+@pytest.mark.parametrize("label", [*OPERATORS, *LAYERS, *CELLS])
+def test_a_seventh_of_all_nets_with_dead_parts(litert: LiteRT, label: str) -> None:
     every = nets(label)
     sweep = Sweep(litert)
     sweep.check(every[zlib.crc32(label.encode()) % EACH :: EACH] if len(every) > BATCH else every)

@@ -25,10 +25,15 @@ SOURCE = importlib.util.find_spec("ai_edge_quantizer")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(SOURCE is None, reason="pip install -r requirements-tensorflow.txt")]
 
 #: Tests that fail with oplet's interpreter alone, and why; regular expressions of FILE::CLASS::NAME, and how many match.
-FAILURES: dict[str, tuple[str, int]] = {}
+FAILURES: dict[str, tuple[str, int]] = {
+    r"ProfilerBased|ModesComparison|ModesParity|quantizer_test.*(succeeds[13]|insufficient_calibration1)$": (
+        "calibrates in LiteRT's native library (_pywrap_tfl_calibration), which takes LiteRT's native interpreter",
+        31,
+    ),
+}
 
 #: How many of the tests pass with oplet at least.
-PASSED = 1000
+PASSED = 1196
 
 
 def run(folder: Path, replaced: bool, tests: Sequence[str] = ()) -> dict[str, bool]:

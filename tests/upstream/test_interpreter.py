@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def free() -> bytes:
     for key, op, steps, options in (("add", "ADD", 2, o.AddOptions()), ("multiply", "MUL", 1, o.MulOptions())):
         graph = builder.add_subgraph(key)
         tensors = [graph.add_tensor(f"{key}_{n}", "float32", [None, 2]) for n in range(steps + 1)]
-        for source, target in zip(tensors, tensors[1:]):
+        for source, target in pairwise(tensors):
             graph.add_operator(op, [source, source], [target], options)
         graph.set_inputs(tensors[0])
         graph.set_outputs(tensors[-1])

@@ -37,7 +37,7 @@ def test_rows_of_zeros_have_scale_one() -> None:
         assert scales.tolist() == [1]
 
 
-@pytest.mark.parametrize("quantize", [quantize_symmetric, quantize_asymmetric])
+@pytest.mark.parametrize("quantize", [quantize_symmetric, quantize_asymmetric, quantize_to_even])
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1.0, 1e30])
 def test_few_rows_become_what_many_rows_become(quantize: object, scale: float) -> None:
     random = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def test_few_rows_become_what_many_rows_become(quantize: object, scale: float) -
 
 
 @pytest.mark.parametrize("quantize", [quantize_symmetric, quantize_asymmetric, quantize_to_even])
-@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero")
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_not_hidden(quantize: object, value: float) -> None:
     integers, scales = run(quantize, [[1, value, 2]])

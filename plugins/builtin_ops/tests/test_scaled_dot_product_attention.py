@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.schema.options import BatchMatMulOptions, SoftmaxOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet.testing import OpContract
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -331,3 +332,15 @@ def test_another_package_s_attention_goes_before_this_one() -> None:
     resolver.add_composite(NAME, Registration(prepare=prepare, invoke=lambda context, node: node.outputs[0].data.fill(7)))
     operands = usual()
     assert (run(model(*operands), *operands, op_resolver=resolver) == 7).all()
+
+
+CONTRACT = [normal(1, 3, 4, 8), normal(1, 6, 2, 8), normal(1, 6, 2, 8), normal(1, 1, 3, 6)]
+
+
+class TestContract(OpContract):
+    """The contract of a kernel, of a composite as of any op."""
+
+    model = model(*CONTRACT, free=True)
+    inputs = CONTRACT
+    resized: ClassVar[Any] = [normal(2, 5, 4, 8), normal(2, 7, 2, 8), normal(2, 7, 2, 8), normal(2, 1, 5, 7)]
+    empty: ClassVar[Any] = [normal(1, 0, 4, 8), normal(1, 6, 2, 8), normal(1, 6, 2, 8), normal(1, 1, 1, 6)]

@@ -46,6 +46,15 @@ class Bundle:
             raise PluginError(self._fixed("load, block and entry_points"))
         self._resolver: MutableOpResolver | None = None
 
+    @classmethod
+    def named(cls, names: object, argument: str) -> Bundle:
+        """No choice of plugins by name.
+
+        Raises:
+            PluginError: always.
+        """
+        raise PluginError(cls()._fixed(argument))
+
     def resolver(self, prefer: str | Iterable[str] | Mapping[str, str] | None = None) -> MutableOpResolver:
         """All ops of the build.
 

@@ -283,8 +283,14 @@ class Interpreter(Descriptions):
         finally:
             if self._subgraphs:
                 self._session.workers.close()
+            failure: OpletError | None = None
             for subgraph in self._subgraphs:
-                subgraph.close()
+                try:
+                    subgraph.close()
+                except OpletError as error:  # the others have something to free too
+                    failure = failure or error
+            if failure is not None:
+                raise failure
 
     def __del__(self) -> None:
         try:

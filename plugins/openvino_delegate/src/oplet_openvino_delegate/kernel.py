@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
 import openvino
 
 from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel
@@ -46,9 +47,11 @@ class PartitionKernel(DelegateKernel):
         inputs, outputs = ([tensor.data for tensor in tensors] for tensors in (partition.inputs, self.params.output_tensors))
         for position, array in enumerate(inputs):
             request.set_input_tensor(position, array_tensor(array))
+        copies = [(outputs[position], inputs[source]) for position, source in partition.handed_on.items()]
         for position, array in enumerate(outputs):
-            request.set_output_tensor(position, array_tensor(array))
-        return partial(_run, request, [*inputs, *outputs])
+            if position not in partition.handed_on:
+                request.set_output_tensor(position, array_tensor(array))
+        return partial(_run, request, [*inputs, *outputs], copies)
 
     def free(self, context: Context) -> None:
         self.partition = None
@@ -57,6 +60,8 @@ class PartitionKernel(DelegateKernel):
         return ThreadedAsyncKernel(self.bind)
 
 
-def _run(request: openvino.InferRequest, arrays: Sequence[object]) -> None:
+def _run(request: openvino.InferRequest, arrays: Sequence[object], copies: Sequence[tuple[Any, Any]]) -> None:
     """Run a request whose memory the arrays hold, in this thread: half the cost of handing it to another one."""
     request.infer(share_outputs=True)  # or the outputs would be copied into new arrays, which nobody reads
+    for target, source in copies:
+        np.copyto(target, source)

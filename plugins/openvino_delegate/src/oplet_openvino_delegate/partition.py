@@ -38,11 +38,13 @@ class Partition(NamedTuple):
         compiled: what OpenVINO made of it.
         inputs: the tensors that it is fed, in the order of its parameters.
         key: what it was made for: `key_of` the partition.
+        handed_on: outputs that are an input as it is: positions of both. OpenVINO leaves the memory alone that they are given.
     """
 
     compiled: openvino.CompiledModel
     inputs: list[Tensor]
     key: list[Any]
+    handed_on: dict[int, int]
 
 
 class _Same:
@@ -103,6 +105,10 @@ def compile_partition(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: 
         RuntimeError: OpenVINO does not compile or run the graph.
     """
     model, fed = translated(nodes, inputs, outputs, layers_of_8_bits=engine.layers_of_8_bits)
+    sources = [result.input_value(0).get_node() for result in model.get_results()]
+    handed_on = {
+        place: model.get_parameter_index(node) for place, node in enumerate(sources) if node.get_type_name() == "Parameter"
+    }
     compiled = compiling.compiled(model, engine.device, engine.told)
     request = compiled.create_infer_request()
     request.infer(share_outputs=True)
@@ -110,7 +116,7 @@ def compile_partition(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: 
         shape = tuple(request.get_output_tensor(position).shape)
         if shape != tensor.shape:
             raise RuntimeError(f"it makes {list(shape)} of {tensor}")
-    return Partition(compiled, fed, key_of(nodes))
+    return Partition(compiled, fed, key_of(nodes), handed_on)
 
 
 def array_tensor(array: NDArray[Any]) -> openvino.Tensor:

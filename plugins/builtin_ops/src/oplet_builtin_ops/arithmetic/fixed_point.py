@@ -143,13 +143,15 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
     `multiplier` and `shift` are scalars or broadcast against x. A left shift may wrap around, and its amount counts modulo 32:
     C++ leaves that undefined, and it is what x86 makes of it.
     """
-    if isinstance(multiplier, int) and isinstance(shift, int) and multiplier >= 0 and shift <= 0:
+    if isinstance(multiplier, int) and isinstance(shift, int) and multiplier >= 0 and -31 <= shift <= 0:
         return _scaled_down(np.asarray(x), multiplier, -shift)
     shift = np.asarray(shift, np.int64)
     shifted: NDArray[Any] = np.asarray(x)
     if (shift > 0).any():
         shifted = (shifted.astype(np.int64) << (np.maximum(shift, 0) & 31)).astype(np.int32)
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
+    if (shift < -31).any():
+        return wrapping_divide_by_pot(high, np.maximum(-shift, 0))
     if (shift < 0).any():
         return rounding_divide_by_pot(high, np.maximum(-shift, 0))
     return high

@@ -34,9 +34,8 @@ def takes_halves(
         mixed: whether other tensors of the node may be float32.
         options: what its options are to be in single precision, whatever the model says.
     """
-    prepare, bind = registration.prepare, registration.bind
-    assert prepare is not None, "a kernel without prepare has no types to widen"
-    assert bind is not None, "kernels here bind"
+    prepare: Any = registration.prepare
+    bind: Any = registration.bind
 
     def prepare_any(context: Context, node: Node) -> None:
         inputs = node.inputs

@@ -61,6 +61,10 @@ def _is_by_value(node: Node) -> bool:
     return node.op_name in _BY_VALUE and all(tensor.size == 1 and tensor.ndim <= 1 for tensor in constants)
 
 
+def _unbound() -> None:
+    """What runs a body before `start` has looked it up."""
+
+
 class Body:
     """A prepared body. It is called with arrays of as many values each and gives as many, by its outputs.
 
@@ -74,7 +78,7 @@ class Body:
         self._callee = callee
         self.lanes = lanes if all(map(_is_by_value, callee.nodes)) else 1
         self._generation = -1
-        self._run: Callable[[], None] | None = None
+        self._run: Callable[[], None] = _unbound
         try:
             self._prepare()
         except PrepareError:
@@ -104,7 +108,7 @@ class Body:
     def start(self) -> None:
         """Make it ready to be called: once before each run of the node."""
         callee = self._callee
-        if self._run is None or callee.generation != self._generation:
+        if self._run is _unbound or callee.generation != self._generation:
             self._prepare()  # another node may have prepared it for another shape
             self._generation = callee.generation
             self._run = callee.bind()
@@ -112,7 +116,6 @@ class Body:
 
     def __call__(self, *arrays: Array) -> list[Array]:
         run, callee = self._run, self._callee
-        assert run is not None, "start() goes before"
         count, lanes = len(arrays[0]), self.lanes
         if lanes > 1 and count <= lanes:
             for tensor, array in zip(callee.inputs, arrays):

@@ -36,7 +36,8 @@ def sorted_order(body: Body, tensors: list[Array]) -> Array:
         pairs = []
         for tensor in tensors:
             pairs += [tensor[row, order[row, first]].reshape(-1), tensor[row, order[row, second]].reshape(-1)]
-        return body(*pairs)[0].reshape(first.shape).copy()
+        answer: Array = body(*pairs)[0].reshape(first.shape).copy()
+        return answer
 
     place = np.arange(length)
     width = 1

@@ -129,6 +129,10 @@ def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) 
     All of it is done in float32, and halves are rounded to even numbers.
     Numerics: xnn_f32_qd8_asymmetric_quantization_params and the f32-qs8-vcvt kernels of XNNPACK
     """
+    if len(values) <= _FEW and values.size:
+        for row in range(len(values)):
+            _quantize_row_to_even(values[row], target[row], scales[row, ...])
+        return
     lowest, highest = np.minimum.reduce(values, 1, initial=0), np.maximum.reduce(values, 1, initial=0)
     factors = np.full_like(lowest, 255)
     np.divide(factors, highest - lowest, factors, where=lowest != highest)
@@ -141,6 +145,32 @@ def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) 
     np.multiply(values, factors[:, None], target)
     np.rint(target, target)
     clip(target, _LEAST - zero_points, _MOST - zero_points, target)
+
+
+def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
+    """`quantize_to_even` of one row."""
+    low, high = min(values.item(values.argmin()), 0.0), max(values.item(values.argmax()), 0.0)
+    if not high - low < _LARGEST:
+        scale[()] = math.nan
+        target.fill(math.nan)
+        return
+    # Each result of doubles, rounded to float32, is that of float32.
+    factor = 1.0 if low == high else _single(255.0 / _single(high - low, scale), scale)
+    bottom, top = _single(low * factor, scale), _single(high * factor, scale)
+    from_low = _single(bottom - 128, scale) + _single(top + 127, scale) > 0
+    zero_point = round(min(max(_single(-128 - bottom if from_low else 127 - top, scale), -128.0), 127.0))
+    scale[()] = factor
+    np.multiply(values, scale, target)
+    np.rint(target, target)
+    clip(target, np.float32(-128 - zero_point), np.float32(127 - zero_point), target)
+    scale[()] = 1.0 / factor
+
+
+def _single(value: float, place: Array) -> float:
+    """A double rounded to float32; `place` is overwritten."""
+    place[()] = value
+    rounded: float = place.item()
+    return rounded
 
 
 def _round(values: Array, spare: Array) -> None:

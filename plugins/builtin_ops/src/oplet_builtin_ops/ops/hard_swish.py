@@ -68,8 +68,8 @@ def _gate(fine: Int64s, factor: int, exponent: int) -> Int64s:
 
 
 def _left_factor(amount: int) -> int:
-    """What a shift to the left multiplies with: x86 takes its amount modulo 32, and 2**31 is negative."""
-    return int(np.int32(1) << np.int32(amount & 31))
+    """What a shift to the left multiplies with: 2**31 is negative, and beyond nothing is left."""
+    return (1 << amount) - (1 << 32 if amount == 31 else 0) if amount < 32 else 0
 
 
 def _high_product(a: Int64s, factor: int) -> Int64s:

@@ -88,7 +88,8 @@ def _add_integer_scratch(context: Context, node: Node) -> None:
 def _factor(a: Tensor, b: Tensor, c: Tensor) -> float:
     """The factor between products of values of a and b and values of c; LiteRT computes it in float32."""
     scales = [np.float32(ensure_scale(tensor)) for tensor in (a, b, c)]
-    return float(scales[0] * scales[1] / scales[2])
+    with np.errstate(all="ignore"):
+        return float(scales[0] * scales[1] / scales[2])
 
 
 def _ensure_types(node: Node, types: tuple[TensorType | tuple[TensorType, ...], ...]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from oplet import Context, Node, Tensor, checkpoint, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST, logistic_table, tanh_table
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
@@ -34,7 +34,8 @@ _ORDER: Final = {"input": 0, "forget": 1, "cell": 2, "output": 3}
 
 def effective_scale(a: float, b: float, c: float) -> tuple[int, int]:
     """a * b / c in single precision, as multiplier and shift."""
-    return quantize_multiplier(float(np.float32(a) * np.float32(b) / np.float32(c)))
+    with np.errstate(all="ignore"):
+        return quantize_multiplier(float(np.float32(a) * np.float32(b) / np.float32(c)))
 
 
 def quantized_clip(bound: float, scale: float, largest: int) -> int:
@@ -193,7 +194,7 @@ class IntegerLstm:
         calls: list[Call] = []
         product, spare = spares
         if gate.peephole is not None:
-            scale = float(np.float32(2.0**-self.fraction_bits * gate.peephole.scale / self._gate_scale(gate)))
+            scale = float(np.float32(quotient(2.0**-self.fraction_bits * gate.peephole.scale, self._gate_scale(gate))))
             calls += [(np.multiply, (state, self._peephole(gate.peephole.data), product))]
             calls += rescale_calls(product, *quantize_multiplier(scale), spare)
             calls += [(np.add, (values, product, values)), (clip, (values, *_INT16, values))]
@@ -214,7 +215,7 @@ class IntegerLstm:
         product, spare = spares
         calls = look_up_calls(tanh_table(15 - self.fraction_bits), state, spare, product)
         calls.append((np.multiply, (output, product, product)))
-        scale = float(np.float32(2.0**-15 / np.float64(self.hidden.scale) * 2.0**-15))
+        scale = float(np.float32(quotient(2.0**-15, self.hidden.scale) * 2.0**-15))
         calls += rescale_calls(product, *quantize_multiplier(scale), spare)
         projection, zero_point = self.lstm.projection, self.hidden.zero_point
         if projection is None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, quantize_multiplier
+from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.layers.program import Call
@@ -130,7 +130,7 @@ class LowIntegerLstm:
             zero_point = np.array(between[position].zero_point, np.int64)
             calls += [*layer.calls(values, product), (np.add, (product, zero_point, product))]
             calls += [(clip, (product, *_INT8, product)), (np.subtract, (product, zero_point, product))]
-            ratio = float(_FLOAT(between[position].scale) / _FLOAT(between[first].scale))
+            ratio = float(_FLOAT(quotient(between[position].scale, between[first].scale)))
             calls += rescale_calls(product, *quantize_multiplier(ratio), spare)
         calls += [(np.add, (target, recurrent, target)), (clip, (target, *_INT16, target))]
         return [*calls, self._normalization(gate, target)]
@@ -146,7 +146,7 @@ class LowIntegerLstm:
         """Outputs of the int16 values, into the output state."""
         lstm: Any = self.lstm
         state = lstm.output_state
-        scale = float(_FLOAT(lstm.projection.scale * 2.0**-15 / state.scale))
+        scale = float(_FLOAT(quotient(lstm.projection.scale * 2.0**-15, state.scale)))
         layer = IntegerProduct(self.node, [lstm.projection], [lstm.projection_bias], 0, [quantize_multiplier(scale)], limit=32768)
         result = np.empty((self.batches, lstm.outputs), np.int64)
         calls: list[Call] = [*layer.calls(values, result), (np.add, (result, np.array(state.zero_point, np.int64), result))]

@@ -1,0 +1,59 @@
+"""The ways in which a model is run: kernels, delegates, threads, and when delegates come."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import pytest
+
+from oplet import Interpreter, load_delegate
+
+__all__ = ["FEW", "WAYS", "Way", "needs"]
+
+
+class Way(NamedTuple):
+    """How a model is run.
+
+    Attributes:
+        engine: the kernels, or the delegate.
+        threads: how many.
+        late: whether the delegate comes after the first run.
+    """
+
+    engine: str
+    threads: int
+    late: bool = False
+
+    def open(self, content: bytes) -> Interpreter:
+        kernels: dict[str, Any] = {"prefer": ["oplet-builtin-ops"]} if self.engine == "numpy" else {}
+        interpreter = Interpreter(model_content=content, num_threads=self.threads, **kernels)
+        if not self.late:
+            self.delegate(interpreter)
+        return interpreter
+
+    def delegate(self, interpreter: Interpreter) -> None:
+        """Apply the delegate, if there is one."""
+        if self.engine in ("litert", "openvino"):
+            interpreter.modify_graph_with_delegate(load_delegate(self.engine))
+
+
+def _ways() -> list[Way]:
+    ways = [Way(engine, threads) for engine in ("numpy", "numba") for threads in (1, 2)]
+    return ways + [Way(*way) for way in itertools.product(("litert", "openvino"), (1, 2), (False, True))]
+
+
+#: All of them.
+WAYS = _ways()
+#: Some, to take turns through many models; OpenVINO takes long to compile.
+FEW = [
+    Way("numpy", 1), Way("numba", 2), Way("litert", 1), Way("numpy", 2), Way("numba", 1), Way("litert", 2, late=True),
+    Way("numba", 2), Way("numpy", 1), Way("openvino", 1),
+]  # fmt: skip
+
+
+def needs(way: Way) -> None:
+    """Skip where the way's package is not installed."""
+    package = {"numba": "numba", "litert": "ai_edge_litert", "openvino": "openvino"}.get(way.engine)
+    if package:
+        pytest.importorskip(package)
