@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.parameter_cases import CASES, FORMS, ParameterModel, answers, model, models
 
-from oplet import Interpreter
+from oplet import Interpreter, ModelBuilder
 from oplet.errors import InvokeError, PrepareError
 
 
@@ -118,3 +118,25 @@ def test_wherever_one_of_litert_s_ways_allocates_and_runs_so_does_oplet_with_its
             elif known and not any(same(ours[step], answer) for answer in known):
                 wrong.append(f"{what}, {step}: another answer")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("weights_type", ["float32", "int8"])
+def test_rows_that_do_not_fit_the_weights_yet_are_waited_for(weights_type: str) -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y = (graph.add_tensor(name, "float32", [None, None]) for name in "xy")
+    values = np.arange(-6, 6).reshape(3, 4).astype(weights_type)
+    weights = graph.add_tensor("weights", weights_type, [3, 4], data=values, scale=None if weights_type == "float32" else 1.0)
+    graph.add_operator("FULLY_CONNECTED", [x, weights, None], [y])
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    interpreter = Interpreter(model_content=builder.to_bytes())
+    interpreter.allocate_tensors()
+    with pytest.raises(InvokeError, match=r"cannot be cut into rows of 4"):
+        interpreter.invoke()
+    rows = np.array([[127, -127, 0, 127], [1, 0, 0, 0]], np.float32)
+    interpreter.resize_tensor_input(x, rows.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(x, rows)
+    interpreter.invoke()
+    np.testing.assert_allclose(interpreter.get_tensor(y), rows @ values.T.astype(np.float32), atol=1e-4)

@@ -8,11 +8,12 @@ tflite/kernels/internal/reference/fully_connected.h and integer_ops/fully_connec
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.errors import PrepareError
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.weights import CLAMPS
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, has_placeholder, refusing
 
 #: The modules that only some nodes need, by the types of their inputs; builds leave out those that no node of their models needs.
 VARIANTS = {
@@ -44,7 +45,14 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(source, *_TYPES)
     ensure(weights.ndim == 2, lambda: f"the weights {weights} must have 2 dimensions.")
     units = weights.shape[0]
-    count = _rows(source, weights, options)
+    try:
+        count = _rows(source, weights, options)
+    except PrepareError as error:
+        if not has_placeholder(node):
+            raise
+        node.prepared = str(error)  # the input may be resized before the run, which refuses it if it is not
+        context.set_dynamic(output)
+        return
     ensure(bias is None or bias.size == units, lambda: f"{bias} must have {units} values, one for each row of {weights}.")
     if options.keep_num_dims:
         context.resize_tensor(output, (*source.shape[:-1], units))
@@ -95,6 +103,8 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
 
 
 def bind(context: Context, node: Node) -> Thunk:
+    if isinstance(node.prepared, str):
+        return refusing(node.prepared)
     if not node.outputs[0].size:
         return lambda: None
     thunk: Thunk = node.prepared.thunk()
