@@ -23,8 +23,9 @@ _EMPTY = "LiteRT leaves the output as it was"
 KNOWN = {
     r"^(HARD_SWISH|LEAKY_RELU|RELU\w*|TANH|SOFTMAX|MUL|DIV|PRELU|SUM|MEAN|BATCH_MATMUL) U?INT\d+\b.*\| refuses": _NO_SCALE,
     r"^DEQUANTIZE U?INT\d+ .*\| refuses": _NO_SCALE,
-    r"^(AVERAGE|MAX)_POOL_2D U?INT\d+ .*activation.*\| refuses": _NO_SCALE,
+    r"^(AVERAGE|MAX)_POOL_2D U?INT\d+ .*activation.*\| differs": "without a scale LiteRT clamps to what was in memory",
     r"^(FULLY_CONNECTED|CONV_2D|DEPTHWISE_CONV_2D) \w+  by U?(Q?U?INT\d+|B?FLOAT\d+)\b.*\| refuses": _BYTES,
+    r"^CONV_2D FLOAT32  by QINT2\b.*\| differs": _BYTES,
     r"^CONV_2D FLOAT32  by FLOAT16 FLOAT32 \| differs": _BYTES,
     r"^DEPTHWISE_CONV_2D QINT16  by QINT4\b.*\| differs": _PACKED,
     r"^DEPTHWISE_CONV_2D FLOAT32  by QINT8 FLOAT32 \| differs": "LiteRT reads scales beyond the only one",

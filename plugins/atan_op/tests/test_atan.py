@@ -78,7 +78,7 @@ def test_without_it_the_error_names_it() -> None:
     model = one_op_model("Atan", [FLOAT], [FLOAT])
     with pytest.raises(
         RuntimeError,
-        match=r"Encountered unresolved custom op: Atan\. oplet-atan-op .* is installed but not among those that load= allows",
+        match=r"Encountered unresolved custom op: Atan\. oplet-atan-op .* is installed but not among those that plugins= allows",
     ):
         run_op(model, np.zeros(2, np.float32), plugins=[])
 

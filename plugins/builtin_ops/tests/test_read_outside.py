@@ -114,7 +114,7 @@ def test_shapes_that_do_not_fit_before_a_resize_are_refused_by_invoke_and_not_by
         value = np.arange(size * 16, dtype=np.float32).reshape(size, 16)
         interpreter.set_tensor(x, value)
         if size < 4:
-            with pytest.raises(RuntimeError, match=r"Node number 4 \(RESHAPE\) failed to prepare"):
+            with pytest.raises(RuntimeError, match=r"Node number 4 \(RESHAPE\) failed to (prepare|invoke)"):
                 interpreter.invoke()
         else:
             interpreter.invoke()

@@ -18,6 +18,7 @@ from oplet.model.reachability import entry_subgraphs, reached
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.tools.rewriting.batch_check import Array, Entry, Recording, record
 from oplet.tools.rewriting.batch_rules import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
 from oplet.tools.rewriting.stripping import copied, indices
@@ -248,8 +249,9 @@ class _Maker:
 def _maker(model: Model, plugins: PluginManager) -> _Maker:
     """The constants that lie in other files are taken along."""
     inside = copy.copy(model)
+    inside.root = _decomposed(model.root)
     if model.root.external_buffers:
-        inside.root = root = copied(model.root)
+        inside.root = root = copied(inside.root)
         buffers = root.buffers = [*(root.buffers or [])]
         for tensor in (tensor for subgraph in root.subgraphs or [] for tensor in subgraph.tensors or []):
             if tensor.external_buffer:
@@ -257,6 +259,20 @@ def _maker(model: Model, plugins: PluginManager) -> _Maker:
                 buffers.append(tables.Buffer(data=model.external_buffer(tensor.external_buffer)))
                 tensor.external_buffer = 0
     return _Maker(inside.to_bytes(), plugins)
+
+
+def _decomposed(root: tables.Model) -> tables.Model:
+    """The model with composites of a name that nobody serves: other runtimes run their decompositions, which must fit as well."""
+
+    def composites(root: tables.Model) -> list[StableHLOCompositeOptions]:
+        options = (node.builtin_options_2 for subgraph in root.subgraphs or [] for node in subgraph.operators or [])
+        return [each for each in options if isinstance(each, StableHLOCompositeOptions)]
+
+    if composites(root):
+        root = copied(root)
+    for each in composites(root):
+        each.name = "decomposition"
+    return root
 
 
 def _shapes(model: Model, entry: Entry, interpreter: Interpreter) -> Shapes:
