@@ -30,9 +30,9 @@ CODE = ["importlib.py", "conftest.PY", "evil.pth", "numpy.so", "sub/x.dll"]
 def content(group: str, length: int = 4, id: int = 1) -> tables.Model:
     builder = ModelBuilder()
     main = builder.add_subgraph("main")
-    x, y = main.add_tensor("x", "int8", [length]), main.add_tensor("y", "int8", [length])
+    x, y = (main.add_tensor(name, "int8", [length], scale=1.0) for name in "xy")
     external = builder.add_external_buffer("weights.bin", bytes(length))
-    w = main.add_tensor("w", "int8", [length], external_buffer=external, scale=1.0, zero_point=0)
+    w = main.add_tensor("w", "int8", [length], external_buffer=external, scale=1.0)
     main.add_operator("RELU", [x], [y])
     main.set_inputs(x)
     main.set_outputs(y, w)
@@ -70,7 +70,9 @@ def test_a_name_that_may_lead_elsewhere_is_refused_in_one_printable_sentence(nam
     assert list(everything(tmp_path)) == ["in/m.tflite"]
 
 
-@pytest.mark.parametrize("name", ["weights.bin", "./w.bin", "a//b.bin", "a/b/c", "Gewichte größer.bin", "w..bin", "nullable", "model"])
+@pytest.mark.parametrize(
+    "name", ["weights.bin", "./w.bin", "a//b.bin", "a/b/c", "Gewichte größer.bin", "w..bin", "nullable", "model"]
+)
 def test_a_plain_name_is_read_and_written(name: str, tmp_path: Path) -> None:
     path = placed(tmp_path / "in", name)
     file = path.parent / name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -36,49 +37,48 @@ _CALLS = {
 }
 
 _PROGRAM = """
-import mmap, os, sys
+import json, mmap, os, sys, traceback
 import numpy as np
-from oplet import Interpreter, Model, ModelBuilder
+from oplet import Interpreter, Model, ModelBuilder, load_delegate
 from oplet.errors import OpletError
-from oplet.delegates.delegate import Delegate
 
-path, beside, cut, expression, use_mmap = sys.argv[1:]
-use_mmap = use_mmap == "True"
+def attempt(path, cut, expression, use_mmap):
+    how = {} if use_mmap else {"use_mmap": False}
+    interpreter = Interpreter(path, **how)
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    model, fresh = Model.open(path, **how), Model.open(path, **how)
+    tensors = model.root.subgraphs[0].tensors
+    [model.tensor_bytes(t) for t in tensors]
+    builder = ModelBuilder.from_model(model)
+    taker = load_delegate("example")
+    if cut == path and use_mmap:
+        with open(path, "rb") as file:
+            viewing = Interpreter(model_content=memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+        mapping = Interpreter(model_content=memoryview(np.memmap(path, np.uint8, "r")))
+        viewing.allocate_tensors()
+        mapping.allocate_tensors()
+    os.truncate(cut, 16)
+    try:
+        eval(expression)
+    except OpletError as error:
+        assert "changed while it was in use" in str(error), error
+        return 10
+    return 20
 
-class Taker(Delegate):
-    name = "taker"
-    def is_node_supported(self, *arguments):
-        return bool(sum(int(t.data.sum()) for t in arguments[-1].inputs if t is not None and t.is_constant))
-    def __getattr__(self, name):
-        raise AttributeError(name)
-
-interpreter = Interpreter(path, use_mmap=use_mmap)
-interpreter.allocate_tensors()
-interpreter.invoke()
-model = Model.open(path, use_mmap=use_mmap)
-fresh = Model.open(path, use_mmap=use_mmap)
-tensors = model.root.subgraphs[0].tensors
-[model.tensor_bytes(t) for t in tensors]
-builder = ModelBuilder.from_model(model)
-if beside == "no" and use_mmap:
-    with open(path, "rb") as file:
-        viewing = Interpreter(model_content=memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
-    mapping = Interpreter(model_content=memoryview(np.memmap(path, np.uint8, "r")))
-    viewing.allocate_tensors()
-    mapping.allocate_tensors()
-taker = None
-if "taker" in expression:
-    from oplet.testing import distributions
-    from oplet_example_delegate import ExampleDelegate
-    taker = ExampleDelegate()
-os.truncate(cut, 16)
-try:
-    eval(expression)
-except OpletError as error:
-    assert "changed while it was in use" in str(error), error
-    print("refused")
-else:
-    print("went on")
+ends = {}
+for name, *job in json.loads(sys.argv[1]):
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            status = attempt(*job)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(status)
+    status = os.waitpid(child, 0)[1]
+    ends[name] = {10 << 8: "refused", 20 << 8: "went on"}.get(status, "ended with status %d" % status)
+print(json.dumps(ends))
 """
 
 
@@ -99,25 +99,30 @@ def large(folder: Path, *, outside: bool) -> tuple[Path, Path]:
     return path, folder / "w.bin" if outside else path
 
 
-def end(folder: Path, what: str, *, outside: bool = False, use_mmap: bool = True) -> str:
-    path, cut = large(folder, outside=outside)
-    command = [sys.executable, "-c", _PROGRAM, str(path), "yes" if outside else "no", str(cut), _CALLS[what], str(use_mmap)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, (done.returncode, done.stderr)
-    return done.stdout.strip()
+def ends(folder: Path, calls: list[str], *, outside: bool = False, use_mmap: bool = True) -> dict[str, str]:
+    """What came of each call in a process of its own."""
+    jobs = []
+    for call in calls:
+        (folder / call).mkdir()
+        path, cut = large(folder / call, outside=outside)
+        jobs.append((call, str(path), str(cut), _CALLS[call], use_mmap))
+    command = [sys.executable, "-c", _PROGRAM, json.dumps(jobs)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("what", [call for call in _CALLS if call not in ("external_buffer", "custom_options")])
-def test_a_call_on_a_file_that_was_cut_is_an_error_and_not_the_end_of_the_process(what: str, tmp_path: Path) -> None:
-    assert end(tmp_path, what) == "refused"
+def test_a_call_on_a_file_that_was_cut_is_an_error_and_not_the_end_of_the_process(tmp_path: Path) -> None:
+    calls = [call for call in _CALLS if call not in ("external_buffer", "custom_options")]
+    assert ends(tmp_path, calls) == dict.fromkeys(calls, "refused")
 
 
-@pytest.mark.parametrize("what", ["get_tensor", "tensor", "invoke", "tensor_bytes", "from_model", "save", "external_buffer"])
-def test_so_is_one_on_a_file_beside_the_model_that_was_cut(what: str, tmp_path: Path) -> None:
-    assert end(tmp_path, what, outside=True) == "refused"
+def test_so_is_one_on_a_file_beside_the_model_that_was_cut(tmp_path: Path) -> None:
+    calls = ["get_tensor", "tensor", "invoke", "tensor_bytes", "from_model", "save", "external_buffer"]
+    assert ends(tmp_path, calls, outside=True) == dict.fromkeys(calls, "refused")
 
 
 @pytest.mark.parametrize("outside", [False, True])
-@pytest.mark.parametrize("what", ["get_tensor", "invoke", "tensor_bytes", "from_model", "to_bytes", "get_tensor_details"])
-def test_a_file_that_was_read_into_memory_may_be_cut(what: str, outside: bool, tmp_path: Path) -> None:
-    assert end(tmp_path, what, outside=outside, use_mmap=False) == "went on"
+def test_a_file_that_was_read_into_memory_may_be_cut(outside: bool, tmp_path: Path) -> None:
+    calls = ["get_tensor", "invoke", "tensor_bytes", "from_model", "to_bytes", "get_tensor_details"]
+    assert ends(tmp_path, calls, outside=outside, use_mmap=False) == dict.fromkeys(calls, "went on")

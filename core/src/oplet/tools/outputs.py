@@ -126,6 +126,8 @@ def _check_member(name: str, path: Path) -> None:
         reason = "is not UTF-8"
     if "\0" in name:
         reason = "has a NUL"
+    if name.startswith(("/", "\\")) or name[1:3] in (":/", ":\\") or ".." in name.replace("\\", "/").split("/"):
+        reason = "leads elsewhere when an archive is unpacked"
     if reason:
         raise TensorError(f"'{path}' cannot hold the output '{shown(name)}', whose name {reason}; write a .json, which can.")
 
