@@ -12,7 +12,6 @@ import pytest
 
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError
-from oplet.model.beside import locate
 from oplet.schema import tables
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
@@ -179,6 +178,8 @@ def test_links_inside_the_folder_are_followed(tmp_path: Path) -> None:
 
 @posix
 def test_a_model_in_the_root_folder_names_no_files() -> None:
+    from oplet.model.beside import locate
+
     with pytest.raises(ModelError, match="lies in the root folder '/'"):
         locate("/", "etc/passwd", "'/m.tflite'")
 
