@@ -102,7 +102,8 @@ def open_regular(path: str | bytes, *, follow: bool = True) -> int:
 def _ensure_regular(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = next((words for test, words in _KINDS if test(status.st_mode)), "no file")
-        raise OSError(0, f"it is {kind}, and only regular files are read")
+        words = "Is a directory: " if kind == "a directory" else ""
+        raise OSError(0, f"{words}it is {kind}, and only regular files are read")
 
 
 _open: weakref.WeakValueDictionary[tuple[int, int, int, int], MappedFile] = weakref.WeakValueDictionary()
