@@ -42,6 +42,9 @@ def run(
     delegate: Delegates = None,
     num_threads: NumThreads = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
+    mmap: Annotated[
+        bool, typer.Option("--mmap/--no-mmap", help="Map the model's file, or read it into memory, where nobody can cut it.")
+    ] = True,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -66,6 +69,7 @@ def run(
         num_threads=num_threads,
         plugins=plugins,
         delegates=delegates_of(model, delegate or (), plugins, num_threads),
+        use_mmap=mmap,
     )
     if output is not None:
         save_outputs({value.name: value.array for value in result.outputs}, output)

@@ -66,6 +66,7 @@ class ModelBuilder:
         # What lies behind the tables of a model that is continued, and what its tables do not say.
         self._source = memoryview(b"")
         self._unknown: Sequence[str] = ()
+        self._made_of: Model | None = None
 
     @classmethod
     def from_model(cls, model: Model, **arguments: Any) -> ModelBuilder:
@@ -80,7 +81,8 @@ class ModelBuilder:
             ModelError: its constants cannot be read.
         """
         builder = cls(**arguments)
-        builder._source, builder._unknown = model.data, model.unknown
+        model.check_files()
+        builder._source, builder._unknown, builder._made_of = model.data, model.unknown, model
         root = builder.root = copy.copy(model.root)
         for name in ("buffers", "subgraphs", "metadata", "signature_defs", "external_buffers", "external_buffer_groups"):
             if getattr(root, name) is not None:
@@ -259,7 +261,7 @@ class ModelBuilder:
         Args:
             constants: as for `Model.to_bytes`.
         """
-        return Model(self.settle(), self._source, unknown=self._unknown).to_bytes(constants)
+        return Model(self.settle(), self._source, unknown=self._unknown, made_of=self._made_of).to_bytes(constants)
 
     def save(self, path: str | os.PathLike[str], constants: Literal["inside", "outside"] | None = None) -> None:
         """Write the model to a file, and those of its external buffers beside it.
@@ -268,11 +270,13 @@ class ModelBuilder:
             constants: as for `Model.save`.
 
         Raises:
-            ModelError: a file could not be written.
+            ModelError: a file could not be written; an external file is there already and holds something else; its name
+                would lead out of the model's folder. Nothing is written then.
         """
-        root = self.settle()
-        self._external.save(os.path.dirname(os.path.realpath(path)))
-        Model(root, self._source, os.fspath(path), self._unknown).save(path, constants)
+        from oplet.model.writing import save
+
+        model = Model(self.settle(), self._source, os.fspath(path), self._unknown, made_of=self._made_of)
+        save(model, path, constants, self._external.contents)
 
 
 def _with_options(model: Model, operator: tables.Operator) -> tables.Operator:

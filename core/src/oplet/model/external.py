@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError
+from oplet.errors import LimitError, ModelError
+from oplet.model.beside import check_name
 from oplet.model.model import Model
 from oplet.schema import tables
 
@@ -33,17 +34,21 @@ class ExternalFiles:
         names = [group.name or "" for group in self._root.external_buffer_groups or []]
         self._groups = {name: index for index, name in enumerate(names)}
         for buffer in self._root.external_buffers or []:
-            raw = model.external_buffer(buffer.id)
-            content = self._contents.setdefault(names[buffer.group], bytearray())
-            content.extend(bytes(max(buffer.offset + buffer.length - len(content), 0)))
-            content[buffer.offset : buffer.offset + buffer.length] = raw.tobytes()
-            self._sizes[buffer.id] = buffer.length
+            raw = model.external_piece(buffer)
+            try:
+                content = self._contents.setdefault(names[buffer.group], bytearray())
+                content.extend(bytes(max(buffer.offset + buffer.length - len(content), 0)))
+                content[buffer.offset : buffer.offset + buffer.length] = raw.tobytes()
+            except MemoryError as error:
+                raise LimitError(
+                    f"There is not enough memory for external buffer {buffer.id} of {model.name}: {buffer.length} bytes at {buffer.offset}."
+                ) from error
+            self._sizes.setdefault(buffer.id, buffer.length)
             self._highest = max(self._highest, buffer.id)
 
     def add(self, group: str, data: bytes | NDArray[Any], packing: str) -> int:
         """Append a buffer to a group's file; its number."""
-        if not group or os.path.isabs(group) or os.path.normpath(group).split(os.sep)[0] == os.pardir:
-            raise ModelError(f"The external file '{group}' would not lie in the model's own folder.")
+        check_name(group, "The model", writing=True)
         raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         groups = self._root.external_buffer_groups = self._root.external_buffer_groups or []
         buffers = self._root.external_buffers = self._root.external_buffers or []
@@ -67,22 +72,17 @@ class ExternalFiles:
             raise ModelError(f"{what} refers to the external buffer {id}, which was not added.")
         return self._sizes[id]
 
-    def files(self) -> dict[str, bytes]:
+    @property
+    def contents(self) -> dict[str, bytearray]:
         """The content of each file, by name."""
+        return self._contents
+
+    def files(self) -> dict[str, bytes]:
+        """A copy of the content of each file, by name."""
         return {name: bytes(content) for name, content in self._contents.items()}
 
-    def save(self, folder: str) -> None:
-        """Write the files into the model's folder."""
-        for name, content in self._contents.items():
-            path = os.path.join(folder, name)
-            try:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-            except OSError as error:
-                raise ModelError(f"Could not make the folder of '{path}': {error.strerror or error}.") from error
-            write_file(path, content)
 
-
-def write_file(path: str, content: bytes | bytearray) -> None:
+def write_file(path: str, content: bytes | bytearray | memoryview) -> None:
     """Replace a file by a new one, whole or not at all; whoever has mapped the old one keeps it."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:

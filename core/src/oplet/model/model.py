@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from mmap import mmap
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError
-from oplet.model.mapping import MappedFile, map_file
+from oplet.errors import LimitError, ModelError
+from oplet.model.beside import locate, open_beside
+from oplet.model.mapping import MappedFile, ensure_whole, map_file
 from oplet.schema import tables
 from oplet.schema.decode import decode
 from oplet.schema.enums import BuiltinOperator
+from oplet.schema.naming import shown
 from oplet.schema.rows import Rows
 
 __all__ = ["SCHEMA_VERSION", "Model"]
@@ -57,30 +60,48 @@ class Model:
     """
 
     def __init__(
-        self, root: tables.Model, data: memoryview | None = None, path: str | None = None, unknown: Sequence[str] = ()
+        self,
+        root: tables.Model,
+        data: memoryview | None = None,
+        path: str | None = None,
+        unknown: Sequence[str] = (),
+        *,
+        made_of: Model | None = None,
     ) -> None:
+        """
+        Args:
+            made_of: the model whose files hold constants of this one, to be looked at by `check_files`.
+        """
         self.outline = root
         self.path = path
         self.name = path if path is not None else "<bytes>"
         self.data = memoryview(b"") if data is None else data
         self.unknown = tuple(unknown)
         self._mapped: MappedFile | None = None
-        self._external: dict[int, MappedFile] = {}
+        self._pages = _pages_behind(self.data)
+        self._use_mmap = True
+        self._made_of = made_of
+        self._external: dict[str, MappedFile] = {}
         self._external_by_id: dict[int, tables.ExternalBuffer] = {}
         self._external_count = -1
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Model:
+    def open(cls, path: str | os.PathLike[str], *, use_mmap: bool = True) -> Model:
         """Map a file and decode its tables; the constants stay in the file until they are read.
+
+        Args:
+            use_mmap: False to read the file, and those of its external buffers, into memory: whoever changes or cuts them
+                afterwards changes nothing here.
 
         Raises:
             ModelError: the file cannot be opened or is not a .tflite model.
+            LimitError: it is to be read into memory, and there is not enough.
         """
-        mapped = map_file(path)
+        mapped = map_file(path, use_mmap=use_mmap)
         unknown: list[str] = []
         root = _decode(mapped.view, f"'{path}'", unknown)
         model = cls(root, mapped.view, os.fspath(path), unknown)
-        model._mapped = mapped
+        model._mapped, model._use_mmap = mapped, use_mmap
         return model
 
     @classmethod
@@ -98,6 +119,8 @@ class Model:
     def root(self) -> tables.Model:
         """The model's tables."""
         root = self.outline
+        if self._mapped is not None and any(isinstance(subgraph.tensors, Rows) for subgraph in root.subgraphs or []):
+            self.check_files()
         for subgraph in root.subgraphs or []:
             if isinstance(subgraph.tensors, Rows):
                 subgraph.tensors = subgraph.tensors.tables()
@@ -117,6 +140,10 @@ class Model:
         """
         if self._mapped is not None:
             self._mapped.check()
+        elif self._pages is not None:
+            ensure_whole(self._pages, self.name)
+        if self._made_of is not None:
+            self._made_of.check_files()
         for mapped in self._external.values():
             mapped.check()
 
@@ -139,7 +166,12 @@ class Model:
         """
         from oplet.model.writing import pieces  # whoever only runs models does not pay for the writer
 
-        return b"".join(pieces(self, constants))
+        try:
+            return b"".join(pieces(self, constants))
+        except MemoryError as error:
+            raise LimitError(
+                f"There is not enough memory for the bytes of {self.name}; write it to a file with `save`."
+            ) from error
 
     def save(self, path: str | os.PathLike[str], constants: Literal["inside", "outside"] | None = None) -> None:
         """Write the model to a file, whole or not at all; files of external buffers are copied beside it.
@@ -158,8 +190,12 @@ class Model:
         """The bytes of a buffer, as a read-only view; None if it holds nothing.
 
         Raises:
-            ModelError: there is no such buffer, or it lies outside the file.
+            ModelError: there is no such buffer, it lies outside the file, or the file was cut short.
         """
+        self.check_files()
+        return self._stored(index)
+
+    def _stored(self, index: int) -> Bytes | None:
         buffers = self.outline.buffers or []
         if not 0 <= index < len(buffers):
             raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
@@ -185,38 +221,66 @@ class Model:
             self._external_count = len(declared)
             self._external_by_id = {b.id: b for b in reversed(declared)}  # of two with one number the first counts
         found = self._external_by_id.get(id)
-        groups = self.outline.external_buffer_groups or []
-        if found is None or found.group >= len(groups):
+        if found is None:
             raise ModelError(f"{self.name} refers to the external buffer {id}, which it does not declare.")
-        mapped = self._external.get(found.group)
-        if mapped is None:
-            mapped = self._external[found.group] = map_file(self.beside(groups[found.group].name or ""))
-        if found.offset + found.length > len(mapped.view):
+        return self.external_piece(found)
+
+    def external_piece(self, buffer: tables.ExternalBuffer) -> Bytes:
+        """The same for a buffer's table: two may have one number.
+
+        Raises:
+            ModelError: as `external_buffer` does.
+        """
+        groups = self.outline.external_buffer_groups or []
+        if buffer.group >= len(groups):
             raise ModelError(
-                f"External buffer {id} takes {found.length} bytes at {found.offset} of '{mapped.path}', "
+                f"{self.name} refers to the external buffer {buffer.id}, whose group {buffer.group} it does not declare."
+            )
+        mapped = self.external_file(groups[buffer.group].name or "")
+        if buffer.offset + buffer.length > len(mapped.view):
+            raise ModelError(
+                f"External buffer {buffer.id} takes {buffer.length} bytes at {buffer.offset} of '{shown(mapped.path)}', "
                 f"which has {len(mapped.view)}; the file is truncated or belongs to another model."
             )
-        return _view(mapped.view, found.offset, found.length)
+        return _view(mapped.view, buffer.offset, buffer.length)
+
+    def external_file(self, name: str) -> MappedFile:
+        """An external file, opened once: a regular file inside the model's folder.
+
+        Raises:
+            ModelError: as `beside` does, or it cannot be read, is no regular file, or was cut short since it was opened.
+        """
+        mapped = self._external.get(name)
+        if mapped is None:
+            self.beside(name)
+            mapped = open_beside(self._folder(), name, self.name, use_mmap=self._use_mmap)
+            self._external[name] = mapped
+        mapped.check()
+        return mapped
 
     def beside(self, name: str) -> str:
-        """Where an external file lies; a model may name files of its own folder only."""
+        """Where an external file lies; a model may name files of its own folder only.
+
+        Raises:
+            ModelError: the name, or a symbolic link, leads elsewhere or means something to a system.
+        """
         if self.path is None:
-            raise ModelError(f"The model keeps constants in the file '{name}'; open it by path, not as bytes.")
-        folder = os.path.dirname(os.path.realpath(self.path))
-        target = os.path.realpath(os.path.join(folder, name))
-        if not name or not target.startswith(os.path.join(folder, "")):
-            raise ModelError(f"{self.name} refers to the external file '{name}', which is not inside its own folder.")
-        return target
+            raise ModelError(f"The model keeps constants in the file '{shown(name)}'; open it by path, not as bytes.")
+        return locate(self._folder(), name, self.name)
+
+    def _folder(self) -> str:
+        return os.path.dirname(os.path.realpath(self.path or ""))
 
     def tensor_bytes(self, tensor: tables.Tensor) -> Bytes | None:
         """The constant data of a tensor, as a view; None if it has none."""
+        self.check_files()
         return self.constant(tensor.buffer, tensor.external_buffer)
 
     def constant(self, buffer: int, external_buffer: int) -> Bytes | None:
-        """The constant data of a tensor of these numbers, as a view; None if it has none."""
+        """The same for a tensor of these numbers, for whoever asks for many: `check_files` is the caller's."""
         if external_buffer:
             return self.external_buffer(external_buffer)
-        return self.buffer(buffer) if buffer else None
+        return self._stored(buffer) if buffer else None
 
     def custom_options(self, operator: tables.Operator) -> bytes:
         """The custom options of a node, wherever they lie; empty if it has none.
@@ -231,6 +295,7 @@ class Model:
                     f"Custom Option Offset for opcode_index {operator.opcode_index} is out of bound: {size} bytes at {offset}, "
                     f"{self.name} has {len(self.data)}."
                 )
+            self.check_files()
             return bytes(self.data[offset : offset + size])
         return operator.custom_options.tobytes() if operator.custom_options is not None else b""
 
@@ -250,6 +315,14 @@ class Model:
             if entry.name == name:
                 return self.buffer(entry.buffer)
         return None
+
+
+def _pages_behind(view: memoryview) -> mmap | None:
+    """The mapping that the caller's bytes are of, if they are of one."""
+    owner: object = view.obj
+    while isinstance(owner, (np.ndarray, memoryview)):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    return owner if isinstance(owner, mmap) else None
 
 
 def _view(data: memoryview, offset: int, size: int) -> Bytes:

@@ -7,10 +7,8 @@ other tools attached.
 
 from __future__ import annotations
 
-import filecmp
 import os
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -18,10 +16,13 @@ import numpy as np
 
 from oplet.errors import ModelError
 from oplet.model.attachment import attached, moved
+from oplet.model.beside import check_name, missing_files
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
+from oplet.model.external import write_file
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces
+from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
     from oplet.model.model import Bytes, Model
@@ -56,6 +57,7 @@ def pieces(model: Model, constants: Constants | None = None) -> list[Piece]:
     """
     if constants not in (None, "inside", "outside"):
         raise ModelError(f"Constants go 'inside' or 'outside' the FlatBuffer, or where they must (None), not {constants!r}.")
+    model.check_files()
     if model.unknown:
         raise ModelError(
             f"{model.name} holds what this version of oplet cannot keep when it writes the model ({'; '.join(model.unknown)}); "
@@ -76,16 +78,38 @@ def pieces(model: Model, constants: Constants | None = None) -> list[Piece]:
     return [*result, moved(archive, start, _size(result), model.name)] if archive else result
 
 
-def save(model: Model, path: str | os.PathLike[str], constants: Constants | None = None) -> None:
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    constants: Constants | None = None,
+    files: Mapping[str, bytes | bytearray | memoryview] | None = None,
+) -> None:
     """Write a model, and the files of its external buffers, where they are not there already.
 
-    The files appear whole or not at all.
+    Everything is looked at before the first byte is written: names, links, and what is there. A file beside the model that
+    holds something else is never replaced. The files appear whole or not at all.
+
+    Args:
+        files: what the external files hold, by name; None for those beside the model that was read.
     """
-    target = os.path.realpath(os.fspath(path))
     content = pieces(model, constants)
-    for group in model.root.external_buffer_groups or []:
-        if model.path is not None:
-            _bring(model.beside(group.name or ""), os.path.join(os.path.dirname(target), group.name or ""))
+    groups = [group.name or "" for group in model.root.external_buffer_groups or []]
+    for name in groups:
+        check_name(name, model.name, writing=model.path is not None)
+    if files is None:
+        files = {} if model.path is None else {name: _beside(model, name, path) for name in dict.fromkeys(groups)}
+    try:
+        missing = missing_files(files, os.fspath(path))
+    except ValueError as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"Could not write '{shown(str(path))}': {error}.") from error
+    for target, raw in missing.items():
+        try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+        except OSError as error:
+            raise ModelError(f"Could not make the folder of '{shown(target)}': {error.strerror or error}.") from error
+        write_file(target, raw)
     # The file may be the one that the constants are views of, so it is replaced, not overwritten.
     temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
@@ -100,26 +124,13 @@ def save(model: Model, path: str | os.PathLike[str], constants: Constants | None
             os.unlink(temporary)
 
 
-def _bring(source: str, target: str) -> None:
-    """Copy the file of an external buffer group; one that is there must be the same."""
-    if os.path.realpath(source) == os.path.realpath(target):
-        return
+def _beside(model: Model, name: str, path: str | os.PathLike[str]) -> memoryview:
+    """What the file of an external buffer group holds."""
     try:
-        if os.path.exists(target):
-            if not filecmp.cmp(source, target, shallow=False):
-                raise ModelError(f"'{target}' holds something else than '{source}', which the model refers to by that name.")
-            return
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        temporary = f"{target}.{os.getpid()}.tmp"
-        try:
-            shutil.copyfile(source, temporary)
-            os.replace(temporary, target)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-    except OSError as error:
+        return model.external_file(name).view
+    except ModelError as error:
         raise ModelError(
-            f"Could not copy '{source}', which the model refers to, to '{target}': {error.strerror or error}."
+            f"Could not copy '{shown(name)}', which the model refers to, for '{shown(str(path))}': {error}"
         ) from error
 
 

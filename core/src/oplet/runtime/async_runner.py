@@ -210,7 +210,9 @@ class AsyncSignatureRunner:
         Raises:
             StateError: it was started already and nobody has waited for it, or it was finished (a RuntimeError).
             InvokeError: the backend cannot start it (a RuntimeError); it may be started again.
+            ModelError: the model's file was cut short.
         """
+        self._interpreter._model.check_files()
         self._backend.invoke_async(task)
 
     def wait(self, task: ExecutionTask) -> None:

@@ -52,10 +52,13 @@ class Descriptions:
         count = len(self._subgraphs)
         if not 0 <= subgraph_index < count:
             raise TensorError(f"subgraph_index is out of range: {subgraph_index} for the model, which has {count} subgraphs.")
+        self._model.check_files()
         return [tensor_details(tensor) for tensor in self._subgraphs[subgraph_index].tensors]
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        return tensor_details(self._tensor(tensor_index, subgraph_index))
+        tensor = self._tensor(tensor_index, subgraph_index)
+        self._model.check_files()  # scales lie in the file, too
+        return tensor_details(tensor)
 
     def _get_op_details(self, op_index: int) -> dict[str, Any]:
         nodes = self._subgraphs[0].nodes
@@ -137,6 +140,7 @@ class Descriptions:
         tensor = self._tensor(index, subgraph_index)
         if not tensor.has_data:
             raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
+        self._model.check_files()
         if tensor.data_is_stale:
             ensure_readable(self._subgraphs[subgraph_index], tensor)
         return tensor

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import OpletError, PrepareError, SignatureError, StateError, TensorError
+from oplet.errors import LimitError, OpletError, PrepareError, SignatureError, StateError, TensorError
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
 from oplet.model.verify_signatures import signature_faults
@@ -81,6 +81,8 @@ class Interpreter(Descriptions):
 
         checks: look, after each node, whether its kernel changed what it may only read, and raise a PluginError that names
             it; slow, for finding the package that gives wrong numbers.
+        use_mmap: False to read the model's file into memory in place of mapping it: it takes its size in memory, and whoever
+            cuts the file afterwards cannot end the process (see docs/reliability.md).
 
     Raises:
         ModelError: the file cannot be read or is not a valid model (a ValueError).
@@ -120,6 +122,7 @@ class Interpreter(Descriptions):
         release_dynamic_tensors: bool = False,
         limits: Limits | None = None,
         checks: bool = False,
+        use_mmap: bool = True,
     ) -> None:
         self._closed = False
         self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
@@ -138,7 +141,7 @@ class Interpreter(Descriptions):
         self._experimental_compress_quantization_zero_points = experimental_compress_quantization_zero_points
         self._cluster = not experimental_disable_delegate_clustering
         self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
-        self._model = open_model(model_path, model_content)
+        self._model = open_model(model_path, model_content, use_mmap)
         limits = Limits() if limits is None else limits
         limits.check_nodes(self._model)
         verify(self._model)
@@ -160,6 +163,7 @@ class Interpreter(Descriptions):
                 op_resolver=op_resolver,
                 plugins=self._manager,
                 limits=limits,
+                use_mmap=use_mmap,
             )
             self._choice, delegates, prefer = choose_as_told(delegates, self._model, self._manager, again, prefer)
         resolver: OpResolver = self._manager.resolver(prefer)
@@ -333,6 +337,8 @@ class Interpreter(Descriptions):
         Raises:
             TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
                 another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
+            LimitError: there is no memory for the copy.
+            ModelError: the model's file was cut short.
         """
         self._session.ensure_free()
         tensor = self._readable(tensor_index, subgraph_index)
@@ -341,7 +347,10 @@ class Interpreter(Descriptions):
                 f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
             )
-        value = np.array(tensor.data)
+        try:
+            value = np.array(tensor.data)
+        except MemoryError as error:
+            raise LimitError(f"There is not enough memory for a copy of {tensor} of {self._model.name}: {error}.") from error
         return value if value.ndim or value.dtype.hasobject else value[()]
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
@@ -459,6 +468,7 @@ class Interpreter(Descriptions):
 
         self._views.ensure_none()
         self._ensure_idle()
+        self._model.check_files()
         with Arithmetic():
             apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse, only=subgraphs)
 
@@ -468,6 +478,7 @@ class Interpreter(Descriptions):
 
         self._views.ensure_none()
         self._ensure_idle()
+        self._model.check_files()
         with Arithmetic():
             remove_delegates(self._subgraphs)
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["check_strict", "manager_of", "open_model"]
 
 
-def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None) -> Model:
+def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None, use_mmap: bool = True) -> Model:
     if path and content:
         raise ModelError("Can't both provide `model_path` and `model_content`")
     if path:
-        return Model.open(path)
+        return Model.open(path, use_mmap=use_mmap)
     if content:
         return Model.from_bytes(content)
     raise ModelError("`model_path` or `model_content` must be specified.")

@@ -26,4 +26,7 @@ def shown(name: str | None) -> str:
 
 
 def _escaped(character: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+    try:
+        return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:  # half of a pair, which no file holds but a program may hand in
+        return f"\\u{ord(character):04x}"

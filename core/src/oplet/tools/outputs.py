@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
+from oplet.schema.naming import shown
 
 __all__ = ["Score", "check_suffix", "dequantize", "read_labels", "save_outputs", "top_scores"]
 
 Array = NDArray[Any]
+#: Bytes of a member's name in a zip archive, less what numpy adds.
+_LONGEST_MEMBER = 65_000
 _SUFFIXES = (".npz", ".npy", ".json")
 
 
@@ -104,11 +107,29 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
         with path.open("wb") as file:
             np.lib.format.write_array(file, array, allow_pickle=False)
         return
+    for name in arrays:
+        _check_member(name, path)
     # np.savez takes names as keywords, and an output may be called "file".
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
+
+
+def _check_member(name: str, path: Path) -> None:
+    """Refuse an output's name that no member of an archive can have, or that leads elsewhere when it is unpacked."""
+    reason = ""
+    try:
+        if len(name.encode()) > _LONGEST_MEMBER:
+            reason = f"is longer than {_LONGEST_MEMBER} bytes"
+    except UnicodeEncodeError:
+        reason = "is not UTF-8"
+    if "\0" in name:
+        reason = "has a NUL"
+    if name.startswith(("/", "\\")) or name[1:3] in (":/", ":\\") or ".." in name.replace("\\", "/").split("/"):
+        reason = "leads elsewhere when an archive is unpacked"
+    if reason:
+        raise TensorError(f"'{path}' cannot hold the output '{shown(name)}', whose name {reason}; write a .json, which can.")
 
 
 def _storable(array: Array) -> Array:

@@ -69,6 +69,7 @@ def run_model(
     num_threads: int = 1,
     plugins: PluginManager | None = None,
     delegates: Sequence[Delegate] | str = (),
+    use_mmap: bool = True,
 ) -> RunResult:
     """Run a model once.
 
@@ -82,6 +83,7 @@ def run_model(
         num_threads: threads that kernels may use.
         plugins: where the kernels come from; all that are installed by default.
         delegates: what claims nodes first, in this order, or "auto" for what is fastest.
+        use_mmap: False to read the model's file into memory in place of mapping it.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -94,6 +96,7 @@ def run_model(
         num_threads=num_threads,
         plugins=plugins,
         experimental_delegates=delegates,
+        use_mmap=use_mmap,
     )
     named = NamedModel(interpreter, signature)
     given = load_inputs(inputs, named.inputs, scale=scale, offset=offset)
