@@ -19,6 +19,7 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.model.attachment import attached, moved
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
+from oplet.model.whole_file import whole_file
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces
@@ -87,17 +88,12 @@ def save(model: Model, path: str | os.PathLike[str], constants: Constants | None
         if model.path is not None:
             _bring(model.beside(group.name or ""), os.path.join(os.path.dirname(target), group.name or ""))
     # The file may be the one that the constants are views of, so it is replaced, not overwritten.
-    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
+        with whole_file(path) as file:
             for piece in content:
                 file.write(piece)
-        os.replace(temporary, path)
     except OSError as error:
         raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def _bring(source: str, target: str) -> None:
@@ -110,13 +106,8 @@ def _bring(source: str, target: str) -> None:
                 raise ModelError(f"'{target}' holds something else than '{source}', which the model refers to by that name.")
             return
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        temporary = f"{target}.{os.getpid()}.tmp"
-        try:
-            shutil.copyfile(source, temporary)
-            os.replace(temporary, target)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
+        with open(source, "rb") as original, whole_file(target) as copy:
+            shutil.copyfileobj(original, copy)
     except OSError as error:
         raise ModelError(
             f"Could not copy '{source}', which the model refers to, to '{target}': {error.strerror or error}."
