@@ -14,6 +14,7 @@ __all__ = ["whole_file", "write_whole"]
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
+_PREFIX = ".oplet-"
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Ite
         if temporary:
             with suppress(OSError):
                 os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename in (temporary, None) and error.errno is not None:
+        if isinstance(error, OSError) and _is_ours(error.filename) and error.errno is not None:
             raise type(error)(error.errno, error.strerror or "", target) from error
         raise
 
@@ -78,13 +79,18 @@ def _new_file(folder: str, mode: int) -> tuple[str, int]:
     `mkstemp` gives 0600, and which permissions the user wants otherwise can only be asked by changing it for all threads.
     """
     for attempt in range(_ATTEMPTS):
-        name = os.path.join(folder, f".oplet-{secrets.token_hex(8)}.tmp")
+        name = os.path.join(folder, f"{_PREFIX}{secrets.token_hex(8)}.tmp")
         try:
             return name, os.open(name, _NEW, mode)
         except FileExistsError:
             if attempt == _ATTEMPTS - 1:
                 raise
     raise FileExistsError(folder)
+
+
+def _is_ours(name: object) -> bool:
+    """Whether an error is about the new file, which has a name that the user does not know."""
+    return name is None or (isinstance(name, str) and os.path.basename(name).startswith(_PREFIX))
 
 
 def _is_special(path: str) -> bool:

@@ -13,9 +13,10 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from subprocess import TimeoutExpired
 from typing import Any
 
-__all__ = ["python_process", "run_python"]
+__all__ = ["TimeoutExpired", "python_process", "run_python"]
 
 #: Python before 3.11 has no such switch; there the empty folder alone keeps strangers out.
 _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
@@ -37,6 +38,9 @@ def run_python(
         environment: what to set beyond this process's own environment.
         folders: where modules are looked for before all others.
         options: of `subprocess.run`; neither `cwd` nor `env`.
+
+    Raises:
+        TimeoutExpired: it took longer than the option `timeout`.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         command, variables = _command(arguments, bare), _environment(environment or {}, folders, bare)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
 from oplet.tools.building.programs import BuiltProgram
 from oplet.tools.building.sources import Kernel
-from oplet.tools.children import run_python
+from oplet.tools.children import TimeoutExpired, run_python
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -227,7 +226,7 @@ def _interleaved(commands: Mapping[str, Sequence[str]], *, reported: bool) -> di
             start = time.perf_counter()
             try:
                 done = run_python(command, capture_output=True, text=True, timeout=_TIMEOUT)
-            except subprocess.TimeoutExpired:
+            except TimeoutExpired:
                 raise BuildError(f"Times were not measured: a process took more than {_TIMEOUT} seconds.") from None
             seconds = time.perf_counter() - start
             if done.returncode:
