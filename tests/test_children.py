@@ -142,7 +142,7 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[oplet]\nstranger = stranger_plugin\n")
     (folder / "stranger_plugin.py").write_text(f"open({str(marks / 'plugin')!r}, 'w').close()\n")
-    shutil.copy(ROOT / "examples" / "digits" / "digits_int8.tflite", folder / "model.tflite")
+    shutil.copy(ROOT / "examples" / "atan" / "atan.tflite", folder / "model.tflite")
     monkeypatch.chdir(folder)
     return marks
 
