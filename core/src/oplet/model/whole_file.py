@@ -8,7 +8,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import BinaryIO
 
 __all__ = ["whole_file", "write_whole"]
 
@@ -18,7 +18,7 @@ _PREFIX = ".oplet-"
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Iterator[IO[bytes]]:
+def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Iterator[BinaryIO]:
     """A file to write, which takes its place when everything was written.
 
     It grows in the same folder, under a name that nobody can guess, and then replaces what is there: whoever has opened or mapped

@@ -77,7 +77,7 @@ def _environment(more: Mapping[str, str], folders: Sequence[str | os.PathLike[st
         [] if bare else [place for place in variables.get("PYTHONPATH", "").split(os.pathsep) if os.path.normpath(place) != "."]
     )
     # An empty place would be the current folder, and a relative one something else in the child's.
-    places = [os.path.abspath(place) for place in (*map(os.fspath, folders), *given)]
+    places = [os.path.abspath(place) for place in (*folders, *given)]
     variables.pop("PYTHONPATH", None)
     if places:
         variables["PYTHONPATH"] = os.pathsep.join(places)
