@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +22,8 @@ from benchmarks.latency import latency
 from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
+from oplet.model.whole_file import write_whole
+from oplet.tools.children import run_python
 
 _HERE = Path(__file__).resolve().parent
 #: Measurements that are programs of their own.
@@ -71,8 +72,8 @@ def main() -> None:
             else:
                 section.lines += ["", "There is no picture: matplotlib is not installed."]
         report.append(section.markdown)
-        (arguments.out / "results.md").write_text("\n".join(report), encoding="utf-8")
-        (arguments.out / "results.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
+        write_whole(arguments.out / "results.md", "\n".join(report))
+        write_whole(arguments.out / "results.json", json.dumps(data, indent=1))
     print("\n".join(report))
 
 
@@ -82,7 +83,7 @@ def tell(line: str) -> None:
 
 
 def _program(name: str) -> common.Section:
-    done = subprocess.run([sys.executable, str(_HERE / f"{name}.py")], capture_output=True, text=True)
+    done = run_python([str(_HERE / f"{name}.py")], folders=[_HERE.parent], capture_output=True, text=True)
     said = done.stdout if not done.returncode else done.stdout + done.stderr
     return common.Section(name.capitalize(), ["```", said.rstrip(), "```"], {"said": said})
 

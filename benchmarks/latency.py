@@ -18,6 +18,8 @@ from benchmarks import common, runners  # first: it has BLAS use one thread
 
 import numpy as np  # isort: skip
 
+from oplet.model.whole_file import write_whole
+
 __all__ = ["latency", "ratio_of"]
 
 #: What is divided by what.
@@ -130,7 +132,7 @@ def main() -> None:
     section = latency(found, arguments.rounds, arguments.onnx, tell=lambda line: print(line, file=sys.stderr, flush=True))
     print(section.markdown)
     if arguments.markdown:
-        arguments.markdown.write_text(section.markdown, encoding="utf-8")
+        write_whole(arguments.markdown, section.markdown)
 
 
 if __name__ == "__main__":

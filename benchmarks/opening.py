@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from oplet.tools.children import run_python
 
 IMPORT = """
 import time, numpy
@@ -41,7 +41,7 @@ print(time.perf_counter() - start, resident() - before)
 
 def child(code: str, *arguments: str) -> list[float]:
     """What a fresh process prints, as numbers."""
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    done = run_python(["-c", code, *arguments], capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]
 
 

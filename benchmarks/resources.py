@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
+from oplet.tools.children import run_python
 
 __all__ = ["arena", "loading", "start"]
 
@@ -62,10 +62,7 @@ print("RESULT", json.dumps([1e3 * step for step in steps] + [grown / 2**20]))
 
 
 def _child(kind: str, path: Path) -> list[float] | None:
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")]))
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, kind, os.fspath(path)], capture_output=True, text=True, env=environment, cwd=_ROOT
-    )
+    done = run_python(["-c", _CHILD, kind, os.path.abspath(path)], folders=[_ROOT], capture_output=True, text=True)
     found = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     return [float(number) for number in json.loads(found[0].removeprefix("RESULT "))] if found else None
 

@@ -10,9 +10,7 @@ imports numpy, below which nothing in Python that uses it can come.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from oplet import Interpreter
+from oplet.model.whole_file import write_whole
 from oplet.tools.building.programs import build_program
+from oplet.tools.children import run_python
 
 RUN = """
 import sys
@@ -47,17 +47,17 @@ def write_inputs(model: Path, target: Path) -> None:
 
 
 def commands(model: Path, folder: Path) -> dict[str, list[str]]:
-    """The runners, each with where it writes its outputs as its last argument."""
+    """The runners, as Python's arguments, each with where it writes its outputs as its last argument."""
     program = build_program([model], "starting_app", folder, pyz=True, with_models=True)
     print(f"{program.path.name}: {program.path.stat().st_size} bytes", file=sys.stderr)
     inputs = folder / "inputs.npz"
     write_inputs(model, inputs)
-    given = [str(model), str(inputs)]
+    given = [str(model.resolve()), str(inputs)]
     return {
-        "numpy": [sys.executable, "-c", "import numpy, sys; numpy.savez(sys.argv[1])"],
-        "pyz": [sys.executable, str(program.path), "--input", str(inputs), "--output"],
-        "oplet": [sys.executable, "-c", OPLET, *given],
-        "litert": [sys.executable, "-c", LITERT, *given],
+        "numpy": ["-c", "import numpy, sys; numpy.savez(sys.argv[1])"],
+        "pyz": [str(program.path), "--input", str(inputs), "--output"],
+        "oplet": ["-c", OPLET, *given],
+        "litert": ["-c", LITERT, *given],
     }
 
 
@@ -68,13 +68,13 @@ def outputs(path: Path) -> list[np.ndarray]:
 
 def measure(runners: dict[str, list[str]], folder: Path, rounds: int) -> dict[str, list[float]]:
     """Seconds of every round, by runner."""
-    environment = {**os.environ, **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")}
+    environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     times: dict[str, list[float]] = {name: [] for name in runners}
     for number in range(rounds + 1):
         for name, command in runners.items():
             target = folder / f"{name}.npz"
             start = time.perf_counter()
-            subprocess.run([*command, str(target)], check=True, capture_output=True, env=environment)
+            run_python([*command, str(target)], environment=environment, check=True, capture_output=True)
             if number:  # the first round compiles modules and fills the system's cache
                 times[name].append(time.perf_counter() - start)
     expected = outputs(folder / "oplet.npz")
@@ -99,7 +99,7 @@ def main() -> None:
         lines.append(f"| {runner} | {statistics.median(seconds) * 1e3:.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
     print("\n".join(lines))
     if arguments.markdown:
-        arguments.markdown.write_text("\n".join(lines) + "\n")
+        write_whole(arguments.markdown, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from fuzz.choices import SeededChoices
 from fuzz.corpus import load_seeds
 from fuzz.run_model import DELEGATE, run_model
 from fuzz.worker import model_of
+from oplet.model.whole_file import write_whole
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     chosen.folder.mkdir(parents=True, exist_ok=True)
     for name, data in load_seeds():
-        (chosen.folder / f"{name}.tflite").write_bytes(data)
+        write_whole(chosen.folder / f"{name}.tflite", data)
     return 0
 
 
@@ -103,7 +104,7 @@ def _show(chosen: argparse.Namespace) -> int:
     warnings.simplefilter("ignore")
     name, data = model_of(load_seeds(chosen.seeds), chosen.number)
     if chosen.save:
-        chosen.save.write_bytes(data)
+        write_whole(chosen.save, data)
     print(f"a mutation of {name}, {len(data)} bytes")
     outcome = run_model(data, SeededChoices(f"inputs of {name} {chosen.number}"))
     print(outcome)

@@ -12,7 +12,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -21,11 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.worker import PROGRESS
+from oplet.model.whole_file import write_whole
+from oplet.tools.children import python_process
 
 __all__ = ["Campaign"]
 
 #: Seconds after which a model hangs.
 HANG_SECONDS = 10.0
+
+#: The campaign takes one core.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 #: Models that a process runs before another takes its place.
 _LIFE = 20_000
@@ -82,15 +86,14 @@ class Campaign:
         self._answers = 0
         PROGRESS.pack_into(page, 0, self.next)
         with tempfile.TemporaryFile() as errors:
-            arguments = [sys.executable, "-m", "fuzz.worker", page_path, str(self.next), str(stop), "1", self.folder]
-            process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=errors, env=_environment())
-            try:
+            folder = self.folder and os.path.abspath(self.folder)
+            arguments = ["-m", "fuzz.worker", page_path, str(self.next), str(stop), "1", folder]
+            places = [Path(__file__).parents[1]]
+            pipe = subprocess.PIPE
+            with python_process(arguments, environment=_ONE_THREAD, folders=places, stdout=pipe, stderr=errors) as process:
                 hung = self._watch(process, page)
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(5)
-            finally:
-                process.kill()
-                process.wait()
             number = PROGRESS.unpack_from(page)[0]
             self._answers = 0
             if number == -1:
@@ -179,11 +182,4 @@ class Campaign:
             "counts": dict(self.counts.most_common()),
             "findings": dict(sorted(self.findings.items(), key=lambda item: -item[1]["count"])),
         }
-        new = self.state.with_suffix(".new")
-        new.write_text(json.dumps(content, indent=1))
-        new.replace(self.state)
-
-
-def _environment() -> dict[str, str]:
-    """One thread: the campaign takes one core."""
-    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        write_whole(self.state, json.dumps(content, indent=1))

@@ -50,7 +50,10 @@ def test_a_selection_goes_between_plugins_and_builtins(site: Any) -> None:
 
 def test_a_version_that_a_selection_lacks_is_no_matter_of_upgrading_it(site: Any) -> None:
     site.add_op("my-app-ops", head='OPLET_TIER = "selection"', versions="1, 2")
-    assert site.manager().advice("Atan") == "Install the package that brings Atan: pip install oplet-atan-op."
+    assert site.manager().advice("Atan") == (
+        "Install the package that brings Atan (of the oplet project, on PyPI or plugins/atan_op in its repository): "
+        "pip install oplet-atan-op."
+    )
 
 
 def test_a_manager_without_some_plugins_keeps_what_the_other_one_blocks(site: Any) -> None:

@@ -206,6 +206,7 @@ def _mib(size: int | None) -> str:
 
 
 def _write_page(result: Benchmark, path: Path) -> None:
+    from oplet.model.whole_file import write_whole
     from oplet.tools.profile_html import profile_page
 
     last = result.spans[-1]
@@ -223,7 +224,7 @@ def _write_page(result: Benchmark, path: Path) -> None:
         ("profiled inferences", str(result.profile.runs)),
     ]
     title = f"oplet benchmark: {os.path.basename(result.model)}"
-    path.write_text(profile_page(title, facts, result.profile, events, result.names), encoding="utf-8")
+    write_whole(path, profile_page(title, facts, result.profile, events, result.names))
 
 
 def _as_json(result: Benchmark) -> dict[str, Any]:

@@ -44,9 +44,10 @@ def partition(
     plugins = settings.plugins()
     result = partition_model(model, [delegate_named(text, plugins) for text in delegate], plugins)
     if svg is not None:
+        from oplet.model.whole_file import write_whole
         from oplet.tools.partitioning.drawing import draw_partitioning
 
-        svg.write_bytes(draw_partitioning(result))
+        write_whole(svg, draw_partitioning(result))
     if format is Format.JSON:
         print_json(_as_json(result))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from oplet.errors import LimitError, ModelError
 from oplet.model.beside import check_name
 from oplet.model.model import Model
+from oplet.model.whole_file import write_whole
 from oplet.schema import tables
 
 __all__ = ["ExternalFiles", "write_file"]
@@ -84,13 +84,7 @@ class ExternalFiles:
 
 def write_file(path: str, content: bytes | bytearray | memoryview) -> None:
     """Replace a file by a new one, whole or not at all; whoever has mapped the old one keeps it."""
-    temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
+        write_whole(path, content)
     except OSError as error:
         raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)

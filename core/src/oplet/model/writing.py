@@ -19,6 +19,7 @@ from oplet.model.attachment import attached, moved
 from oplet.model.beside import check_name, missing_files
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
 from oplet.model.external import write_file
+from oplet.model.whole_file import whole_file
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces
@@ -111,17 +112,12 @@ def save(
             raise ModelError(f"Could not make the folder of '{shown(target)}': {error.strerror or error}.") from error
         write_file(target, raw)
     # The file may be the one that the constants are views of, so it is replaced, not overwritten.
-    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
+        with whole_file(path) as file:
             for piece in content:
                 file.write(piece)
-        os.replace(temporary, path)
     except OSError as error:
         raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def _beside(model: Model, name: str, path: str | os.PathLike[str]) -> memoryview:

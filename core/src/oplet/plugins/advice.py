@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet.ops.resolver import Op, op_label
-from oplet.plugins.known import known_distribution
+from oplet.plugins.known import known_distribution, source_of
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
@@ -53,7 +53,7 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
         return f"No package that brings {label} is known; register it with MutableOpResolver.add_custom or write a plugin."
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
     if plugin is None:
-        return f"Install the package that brings {label}: pip install {package}."
+        return f"Install the package that brings {label} ({source_of(package)}): pip install {package}."
     if plugin.state == "broken":
         return f"{plugin}, which brings {label}, is installed but broken: {plugin.error}; {plugin.remedy()}."
     if plugin.state == "blocked":

@@ -7,27 +7,45 @@ from typing import Final
 from oplet.ops.composite import Composite
 from oplet.ops.resolver import Op
 
-__all__ = ["BUILTIN_OPS", "known_distribution"]
+__all__ = ["BUILTIN_OPS", "known_distribution", "source_of"]
 
 #: The package that brings the format's built-in operators.
 BUILTIN_OPS: Final = "oplet-builtin-ops"
 
 _MEDIAPIPE: Final = "oplet-mediapipe-ops"
+_SIGNAL: Final = "oplet-signal-ops"
 
+#: Every custom op of this release's packages, by its whole name: what somebody else calls `SignalX` is no package of this project's,
+#: and a name that is merely guessed may be anybody's.
 _CUSTOM: Final = {
     "Atan": "oplet-atan-op",
+    "AudioSpectrogram": BUILTIN_OPS,
     "Convolution2DTransposeBias": _MEDIAPIPE,
     "Landmarks2TransformMatrix": _MEDIAPIPE,
     "MaxPoolingWithArgmax2D": _MEDIAPIPE,
     "MaxUnpooling2D": _MEDIAPIPE,
+    "Mfcc": BUILTIN_OPS,
+    "NumericVerify": BUILTIN_OPS,
+    "SignalDelay": _SIGNAL,
+    "SignalEnergy": _SIGNAL,
+    "SignalFftAutoScale": _SIGNAL,
+    "SignalFilterBank": _SIGNAL,
+    "SignalFilterBankLog": _SIGNAL,
+    "SignalFilterBankSpectralSubtraction": _SIGNAL,
+    "SignalFilterBankSquareRoot": _SIGNAL,
+    "SignalFramer": _SIGNAL,
+    "SignalIrfft": _SIGNAL,
+    "SignalOverlapAdd": _SIGNAL,
+    "SignalPCAN": _SIGNAL,
+    "SignalRfft": _SIGNAL,
+    "SignalStacker": _SIGNAL,
+    "SignalWindow": _SIGNAL,
+    "TFLite_Detection_PostProcess": BUILTIN_OPS,
     "TransformLandmarks": _MEDIAPIPE,
     "TransformTensor": _MEDIAPIPE,
     "TransformTensorBilinear": _MEDIAPIPE,
+    "aeq.hadamard_rotation": BUILTIN_OPS,
 }
-
-#: Families of custom ops that share the start of their names.
-_PREFIXES: Final = {"Signal": "oplet-signal-ops"}
-
 
 #: Composites that the package of the built-in operators serves.
 _COMPOSITES: Final = frozenset({"odml.scaled_dot_product_attention"})
@@ -39,6 +57,10 @@ def known_distribution(op: Op) -> str:
         return BUILTIN_OPS if op.name in _COMPOSITES else ""
     if not isinstance(op, str):
         return BUILTIN_OPS
-    if op in _CUSTOM:
-        return _CUSTOM[op]
-    return next((package for prefix, package in _PREFIXES.items() if op.startswith(prefix)), "")
+    return _CUSTOM.get(op, "")
+
+
+def source_of(package: str) -> str:
+    """Where a package of this project is expected to come from, in words."""
+    folder = package.removeprefix("oplet-").replace("-", "_")
+    return f"of the oplet project, on PyPI or plugins/{folder} in its repository"

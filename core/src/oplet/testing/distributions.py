@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from oplet.model.whole_file import write_whole
+
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
@@ -49,16 +51,16 @@ def fake_distribution(
     """
     info = site / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    write_whole(info / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     lines = [f"{key} = {value}" for key, value in (entry_points or {}).items()]
-    (info / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
+    write_whole(info / "entry_points.txt", "\n".join([f"[{group}]", *lines, ""]))
     for module, source in (modules or {}).items():
         *parents, last = module.split(".")
         folder = site.joinpath(*parents)
         folder.mkdir(parents=True, exist_ok=True)
         for depth in range(len(parents)):
             site.joinpath(*parents[: depth + 1], "__init__.py").touch()
-        (folder / f"{last}.py").write_text(textwrap.dedent(source))
+        write_whole(folder / f"{last}.py", textwrap.dedent(source))
     return site
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
+from oplet.model.whole_file import whole_file, write_whole
 from oplet.schema.naming import shown
 
 __all__ = ["Score", "check_suffix", "dequantize", "read_labels", "save_outputs", "top_scores"]
@@ -97,20 +98,20 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
     check_suffix(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        path.write_text(json.dumps({name: _plain(value) for name, value in outputs.items()}) + "\n", encoding="utf-8")
+        write_whole(path, json.dumps({name: _plain(value) for name, value in outputs.items()}) + "\n")
         return
     arrays = {name: _storable(value) for name, value in outputs.items()}
     if suffix == ".npy":
         if len(arrays) != 1:
             raise TensorError(f"An .npy file holds one array and the model has {len(arrays)} outputs; write an .npz.")
         [array] = arrays.values()
-        with path.open("wb") as file:
+        with whole_file(path) as file:
             np.lib.format.write_array(file, array, allow_pickle=False)
         return
     for name in arrays:
         _check_member(name, path)
     # np.savez takes names as keywords, and an output may be called "file".
-    with zipfile.ZipFile(path, "w") as archive:
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)

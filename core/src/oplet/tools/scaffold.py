@@ -10,6 +10,7 @@ from string import Template
 from typing import NamedTuple
 
 from oplet.errors import OpletError
+from oplet.model.whole_file import write_whole
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]
@@ -140,7 +141,7 @@ def _write(
     for path, text in files.items():
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", newline="\n")
+        write_whole(file, text)
     return target
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from oplet.model.whole_file import write_whole
 from oplet.runtime.profiler import Event
 from oplet.tools.profile import Place
 
@@ -74,4 +74,4 @@ def trace_events(
 
 def write_trace(path: str | os.PathLike[str], trace: Mapping[str, Any]) -> None:
     """Write a trace as JSON, in ASCII."""
-    Path(path).write_text(json.dumps(trace), encoding="ascii")
+    write_whole(path, json.dumps(trace))

@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import oplet
+from oplet.model.whole_file import write_whole
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -77,14 +77,7 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         # Two processes may tune one model at once: each writes a file of its own and puts it in place whole.
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"key": dict(key), **content}, file, indent=1)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_whole(path, json.dumps({"key": dict(key), **content}, indent=1))
     except OSError as error:
         logger.warning("The choice for this model cannot be remembered, the next interpreter measures again: %s.", error)
         return ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-import stat
 import zipapp
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from oplet.model.whole_file import whole_file
 
 __all__ = ["MODEL_ALIGNMENT", "write_archive"]
 
@@ -45,9 +46,8 @@ def write_archive(
             archive.writestr(_entry(path), content, zipfile.ZIP_DEFLATED, 9)
     buffer.seek(0)
     target.parent.mkdir(parents=True, exist_ok=True)
-    zipapp.create_archive(buffer, target, interpreter or None)
-    if interpreter:
-        target.chmod(target.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    with whole_file(target, executable=bool(interpreter)) as file:
+        zipapp.create_archive(buffer, file, interpreter or None)
 
 
 def _entry(path: str) -> zipfile.ZipInfo:

@@ -7,12 +7,10 @@ that made it; every other version takes the sources.
 from __future__ import annotations
 
 import marshal
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 
 from oplet.tools.building.error import BuildError
+from oplet.tools.children import run_python
 
 __all__ = ["LOADER", "compiled"]
 
@@ -98,14 +96,8 @@ def compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
         BuildError: a module does not compile.
     """
     wanted = sorted((path, content) for path, content in sources.items() if path.endswith(".py") and path != "__main__.py")
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        [sys.executable, "-s", "-S", "-c", _COMPILER],
-        input=marshal.dumps(wanted),
-        capture_output=True,
-        env=environment,
-        check=False,
-    )
+    seed = {"PYTHONHASHSEED": "0"}
+    done = run_python(["-c", _COMPILER], bare=True, environment=seed, input=marshal.dumps(wanted), capture_output=True)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
         raise BuildError(f"The build does not compile: {lines[-1] if lines else 'no reason given'}.")

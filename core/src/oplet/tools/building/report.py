@@ -6,9 +6,8 @@ Times are those of fresh processes that take turns, so that the machine's moods 
 from __future__ import annotations
 
 import json
+import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oplet.model.whole_file import write_whole
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.plugin import PluginInfo
 from oplet.tools.building.app import Program
@@ -25,6 +25,7 @@ from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
 from oplet.tools.building.programs import BuiltProgram
 from oplet.tools.building.sources import Kernel
+from oplet.tools.children import TimeoutExpired, run_python
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -168,7 +169,8 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
             report.import_seconds = _import_seconds(cut, infos, made)
             if isinstance(built, BuiltProgram) and built.is_archive and model is not None:
                 inside = next(iter(built.made.models), None)
-                report.answer_seconds = _answer_seconds(built.path, model, [model] if inside is None else ["--model", inside])
+                model, archive = os.path.abspath(model), built.path.resolve()
+                report.answer_seconds = _answer_seconds(archive, model, [model] if inside is None else ["--model", inside])
         except BuildError as error:
             report.notes.append(str(error))
     return report
@@ -199,9 +201,9 @@ def _import_seconds(cut: Cut, infos: Iterable[PluginInfo], made: Program | None)
         for path, content in {**cut.files, **({**made.core, **made.kernels} if made is not None else {})}.items():
             file = Path(folder, path)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            write_whole(file, content)
         found = f"import sys; sys.path.insert(0, {folder!r})\n"
-        commands = {"before": [sys.executable, "-c", script, before], "after": [sys.executable, "-c", found + script, after]}
+        commands = {"before": ["-c", script, before], "after": ["-c", found + script, after]}
         times = _interleaved(commands, reported=True)
     return BeforeAfter(times["before"], times["after"])
 
@@ -211,20 +213,20 @@ def _kind(kernel: Kernel) -> str:
 
 
 def _answer_seconds(archive: Path, model: str, arguments: list[str]) -> BeforeAfter:
-    commands = {"before": [sys.executable, "-c", _ANSWER, model], "after": [sys.executable, str(archive), *arguments]}
+    commands = {"before": ["-c", _ANSWER, model], "after": [str(archive), *arguments]}
     times = _interleaved(commands, reported=False)
     return BeforeAfter(times["before"], times["after"])
 
 
 def _interleaved(commands: Mapping[str, Sequence[str]], *, reported: bool) -> dict[str, float]:
-    """Median seconds of commands that take turns: those that they print, or from their start to their end."""
+    """Median seconds of Python's commands that take turns: those that they print, or from their start to their end."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(_ROUNDS + 1):
         for name, command in commands.items():
             start = time.perf_counter()
             try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
-            except subprocess.TimeoutExpired:
+                done = run_python(command, capture_output=True, text=True, timeout=_TIMEOUT)
+            except TimeoutExpired:
                 raise BuildError(f"Times were not measured: a process took more than {_TIMEOUT} seconds.") from None
             seconds = time.perf_counter() - start
             if done.returncode:

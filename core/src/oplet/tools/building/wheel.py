@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from oplet.model.whole_file import write_whole
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.sources import Distribution, licence_texts
@@ -83,12 +84,14 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         for path, data in project_files(cut, version, core).items():
             file = root / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+            write_whole(file, data)
         try:
-            [wheel] = WheelBuilder(str(root)).build(directory=str(directory.resolve()), versions=["standard"])
+            [wheel] = WheelBuilder(str(root)).build(directory=str(root / "dist"), versions=["standard"])
         except (ValueError, TypeError, OSError) as error:
             raise BuildError(f"hatchling cannot build the wheel: {error}.") from error
-    return directory / Path(wheel).name
+        made = Path(wheel)
+        write_whole(directory / made.name, made.read_bytes())
+    return directory / made.name
 
 
 def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict[str, bytes]:

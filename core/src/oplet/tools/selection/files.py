@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from oplet.model.whole_file import write_whole
 from oplet.tools.selection.needs import SelectionError
 
 __all__ = ["file_labels", "write_made"]
@@ -30,18 +30,4 @@ def write_made(path: str | os.PathLike[str], text: str) -> None:
     target = Path(path)
     if target.exists() and (not target.is_file() or _MARK not in target.read_bytes()):
         raise SelectionError(f"'{path}' is there already and was not made by `oplet select`; name another file, or remove it.")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".oplet-")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(target, text)
