@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rewrite"]
 
+_LARGEST_METADATA = 256 << 20
+
 
 class Constants(str, Enum):
     """Where constants go."""
@@ -95,10 +97,12 @@ def rewrite(
 
 
 def _named(text: str) -> tuple[str, bytes]:
+    from oplet.model.files import read_file
+
     name, equals, file = text.partition("=")
     if not name or not equals or not file:
         raise typer.BadParameter(f"'{text}' is not of the form NAME=FILE.", param_hint="--metadata")
-    return name, Path(file).read_bytes()
+    return name, read_file(file, _LARGEST_METADATA)
 
 
 def _print_report(printer: Printer, output: str, report: RewriteReport) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
+from oplet.model.files import read_file
 from oplet.model.whole_file import whole_file, write_whole
 from oplet.schema.naming import shown
 
@@ -67,9 +68,14 @@ def top_scores(values: Array, details: Mapping[str, Any], count: int, labels: Se
 
 
 def read_labels(path: Path) -> list[str]:
-    """The labels of a text file, one a line."""
+    """The labels of a text file, one a line.
+
+    Raises:
+        TensorError: it is no text.
+        OSError: it cannot be read, is no ordinary file, or is larger than `oplet.model.files.TEXT_BYTES`.
+    """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_file(path).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise TensorError(f"'{path}' is not a text file in UTF-8: {error.reason}.") from error
     return [line.strip() for line in lines]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
+from oplet.model.files import open_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -19,6 +21,12 @@ __all__ = ["SUFFIXES", "load_picture"]
 #: The files that are taken for pictures.
 SUFFIXES = (".png", ".jpg", ".jpeg")
 
+#: What such a file may hold, whatever its name says: other formats of Pillow start programs (Ghostscript) or follow names.
+_FORMATS = ("PNG", "JPEG")
+#: Pixels of a picture, and values that it may become: each takes up to 8 bytes on the way.
+_MOST_PIXELS = _MOST_VALUES = 1 << 26
+
+_ORIENTATION = 0x0112
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
@@ -55,13 +63,13 @@ def load_picture(
         offset: 0 if only `scale` is given.
 
     Raises:
-        TensorError: the file is no picture, or the input takes none.
-        OSError: the file cannot be read.
+        TensorError: the file is no PNG or JPEG, too large or damaged, or the input takes none.
+        OSError: the file cannot be opened.
     """
     name = name or str(details["name"])
-    layout = _layout(details, name)
-    with path.open("rb") as file:  # first, so that a missing file is told as such
-        image = _open(path, file, _MODES[layout.channels])
+    layout = _layout(details, name, path)
+    with open_file(path) as file:  # first, so that a missing file is told as such
+        image = _open(path, file, layout)
     pixels = _resized(image, layout)
     pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
     if layout.channels_first:
@@ -74,7 +82,7 @@ def load_picture(
     return _scaled(pixels, details, name, scale, offset)
 
 
-def _layout(details: Mapping[str, Any], name: str) -> _Layout:
+def _layout(details: Mapping[str, Any], name: str, path: Path) -> _Layout:
     shape = [int(d) for d in details["shape"]]
     free = [int(d) for d in details["shape_signature"]]
     dims = free if len(free) == len(shape) else shape
@@ -88,25 +96,68 @@ def _layout(details: Mapping[str, Any], name: str) -> _Layout:
             if first in channels:
                 return _Layout(second, third, first, True)
     raise TensorError(
-        f"Input '{name}' has the shape {dims}, which is no picture ([1, height, width, channels] with 1, 3 or 4 channels); "
-        "give its value as .npy."
+        f"'{path}' is to be a picture, and input '{name}' has the shape {dims}, which is no picture ([1, height, width, channels] "
+        "with 1, 3 or 4 channels); give its value as .npy."
     )
 
 
-def _open(path: Path, file: Any, mode: str) -> Image:
+def _open(path: Path, file: IO[bytes], layout: _Layout) -> Image:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError as error:
         raise TensorError(f"Reading '{path}' needs Pillow; install it: pip install \"oplet[cli]\".") from error
     try:
-        image: Image.Image = ImageOps.exif_transpose(Image.open(file))
-        if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip instead of scale
-            image = Image.fromarray((np.asarray(image, np.float64) / 257).round().clip(0, 255).astype(np.uint8))
-        return image.convert(mode)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opened = Image.open(file, formats=_FORMATS)  # reads the header only
+            _check_size(path, opened, layout)
+            image: Image.Image = ImageOps.exif_transpose(opened) if _turned(opened) else opened
+            if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip instead of scale
+                image = Image.fromarray(_eight_bits(np.asarray(image)))
+            mode = _MODES[layout.channels]
+            image.load()
+            return image if image.mode == mode else image.convert(mode)
+    except TensorError:
+        raise
     except Image.DecompressionBombError as error:
-        raise TensorError(f"'{path}' is larger than a picture is allowed to be: {error}") from error
-    except (OSError, SyntaxError, ValueError) as error:
-        raise TensorError(f"'{path}' is no picture, or a damaged one: {error}") from error
+        raise TensorError(_too_large(path)) from error
+    except MemoryError as error:
+        raise TensorError(f"There is not enough memory for the picture '{path}'; give a smaller one.") from error
+    except Exception as error:  # whatever a damaged file leads to
+        why = "it is neither PNG nor JPEG" if isinstance(error, UnidentifiedImageError) else str(error)[:300].rstrip(".")
+        raise TensorError(f"'{path}' is no picture, or a damaged one: {why}; give a PNG or JPEG file.") from error
+
+
+def _turned(image: Image) -> bool:
+    """Whether a camera notes that the picture is to be turned, which takes a copy."""
+    return bool(image.getexif().get(_ORIENTATION, 1) != 1)
+
+
+def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    pixels = np.empty(values.shape, np.uint8)
+    for row, line in zip(pixels, values):
+        row[:] = (line.astype(np.float64) / 257).round().clip(0, 255)
+    return pixels
+
+
+def _too_large(path: Path, size: tuple[int, int] | None = None) -> str:
+    has = f"has {size[0]} x {size[1]} pixels" if size else "has too many pixels"
+    return f"'{path}' {has}, and a picture may have {_MOST_PIXELS}; make it smaller, or give the input's value as .npy."
+
+
+def _check_size(path: Path, image: Image, layout: _Layout) -> None:
+    """Refuse by its header a picture that would take more memory than a picture is worth."""
+    if image.width * image.height > _MOST_PIXELS:
+        raise TensorError(_too_large(path, image.size))
+    longer, shorter = max(image.size), min(image.size)
+    sides = [side for side in (layout.height, layout.width) if side != -1]
+    height, width = sides if len(sides) == 2 else (longer, shorter) if not sides else (sides[0], longer)
+    # The picture is resized along one side first, and only then along the other.
+    if max(height * width * layout.channels, width * longer) > _MOST_VALUES:
+        raise TensorError(
+            f"'{path}' of {image.width} x {image.height} pixels gives an input of {height} x {width} x {layout.channels} more than the "
+            f"{_MOST_VALUES} values that a picture may become; make it smaller, or give the input's value as .npy."
+        )
 
 
 def _resized(image: Image, layout: _Layout) -> NDArray[np.uint8]:

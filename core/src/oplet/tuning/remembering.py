@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import oplet
+from oplet.model.files import read_file
 from oplet.model.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _NAME = re.compile(r"[\w.-]+")
 
 #: Goes up when files of before mean something else.
 _FORMAT = 1
+
+#: Bytes of such a file; a choice among a hundred ways takes a tenth of it.
+_LARGEST = 1 << 20
 
 
 def key_of(model: Model, manager: PluginManager, **settings: Any) -> dict[str, Any]:
@@ -60,8 +64,8 @@ def choice_file(key: Mapping[str, Any]) -> str:
 
 def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was remembered under this key, None if nothing was or the file is damaged."""
-    with suppress(OSError, ValueError), open(choice_file(key), encoding="utf-8") as file:
-        content = json.load(file)
+    with suppress(OSError, ValueError, RecursionError, MemoryError):
+        content = json.loads(read_file(choice_file(key), _LARGEST).decode("utf-8"))
         if isinstance(content, dict) and content.get("key") == json.loads(json.dumps(key)):
             return content
     return None

@@ -7,10 +7,10 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from oplet.errors import OpletError
+from oplet.model.files import read_file
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.resolver import Op
@@ -113,13 +113,13 @@ class Lock:
             LockError: the file cannot be read, or is none.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_file(path).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise LockError(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
         try:
             return _parsed(json.loads(text))
-        except RecursionError as error:
-            raise LockError(f"'{path}' is not a lock file of oplet: it is nested too deeply.") from error
+        except (RecursionError, MemoryError) as error:
+            raise LockError(f"'{path}' is not a lock file of oplet: it is nested too deeply, or too large.") from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, LockError):
                 raise LockError(f"'{path}' {error}") from error
