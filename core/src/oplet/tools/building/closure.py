@@ -6,6 +6,7 @@ Found by reading, not by importing. Where the source does not tell what it needs
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,7 @@ from oplet.tools.selection.needs import Use
 __all__ = ["Closure", "Reached"]
 
 #: Who mentions one of these reads annotations while it runs.
-_ANNOTATION_READERS = ("get_type_hints", "__annotations__", "singledispatch", "get_annotations", "signature(")
+_ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
 #: Functions that read the files of a package, and the module that has them.
 _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
@@ -84,7 +85,7 @@ class Closure:
     @cached_property
     def reads_annotations(self) -> bool:
         """Whether some module reads annotations while it runs, so that they stay."""
-        return any(word in self._texts for word in _ANNOTATION_READERS)
+        return _ANNOTATION_READERS.search(self._texts) is not None
 
     @cached_property
     def reads_docstrings(self) -> bool:

@@ -100,6 +100,7 @@ class Module:
         by_name: the items that bind a name.
         whole: why nothing of it may be left out, "" if something may.
         late_annotations: its annotations are never computed.
+        postponed_annotations: its annotations are not computed until something asks for them.
         variants: its `VARIANTS`: which nodes need the modules that it imports in functions, by these modules' names.
     """
 
@@ -111,6 +112,7 @@ class Module:
     by_name: dict[str, list[Item]]
     whole: str
     late_annotations: bool
+    postponed_annotations: bool
     variants: dict[str, Variant]
 
 
@@ -135,10 +137,11 @@ def read_module(
         tree = ast.parse(text)
     except (SyntaxError, ValueError, OSError) as error:
         raise BuildError(f"The module {name} cannot be read: {error}.") from error
-    late = not annotations and any(
+    postponed = any(
         isinstance(node, ast.ImportFrom) and node.module == "__future__" and any(a.name == "annotations" for a in node.names)
         for node in tree.body
     )
+    late = postponed and not annotations
     statements = [s for s in _statements(tree.body) if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
     reader = _Reader(name, is_package, late)
     items = [item for statement in statements for item in reader.items(statement)]
@@ -158,7 +161,7 @@ def read_module(
             if VARIANTS in item.binds:
                 item.strings = []
     _mark_bare_imports(items, is_package, set(_mentioned(tree)), sources)
-    return Module(name, is_package, text, tree, items, by_name, _whole(items, by_name), late, _variants(name, items))
+    return Module(name, is_package, text, tree, items, by_name, _whole(items, by_name), late, postponed, _variants(name, items))
 
 
 def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:

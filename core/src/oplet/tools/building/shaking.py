@@ -52,7 +52,7 @@ def shaken(
     origins = {i.local: i.module for item in module.items for i in item.imports if item.is_import}
     stripper = _Stripper(module.late_annotations, not docstrings, origins)
     tree = ast.Module([stripper.visit(node) for node in body], [])
-    if module.late_annotations and any(map(_has_late_annotation, ast.walk(tree))):
+    if module.postponed_annotations and any(map(_has_late_annotation, ast.walk(tree))):
         tree.body.insert(0, ast.ImportFrom("__future__", [ast.alias("annotations")], 0))
     text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     # No text of the module has an empty line, so those that there are stand between statements.
