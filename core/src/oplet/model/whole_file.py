@@ -62,7 +62,7 @@ def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Ite
         raise
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes | bytearray | str) -> None:
+def write_whole(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:
     """Write a file by `whole_file`; text in UTF-8, its line ends as they are.
 
     Raises:
