@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -116,6 +117,9 @@ def test_only_one_module_writes_files() -> None:
     }
     found |= {str(path): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE not in path.parents}
     assert found.pop("oplet/model/whole_file.py")
+    for path in ("oplet/model/files.py", "oplet/model/mapping.py"):  # they open for reading, without waiting for a pipe
+        assert all(call.startswith("os.open(") for call in found.pop(path))
+        assert not re.search("O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", (CORE.parent / path).read_text())
     assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.whole_file"
 
 
