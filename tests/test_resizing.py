@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.differential.harness import RESOLVERS, Case, LiteRT, difference
-from tests.lifecycle.ways import FEW, Way, needs
+from tests.lifecycle.ways import FEW, Way, installed
 from tests.recorded_cases import CORPUS, GROUPS, here
 
 from oplet import Interpreter
@@ -24,7 +24,12 @@ Array = np.ndarray[Any, Any]
 _LARGEST = 12
 
 #: Models that differ from LiteRT on purpose, and why; docs/numerics.md and docs/differences.md say more.
-EXPLAINED: dict[str, str] = {}
+_ASKED = "XNNPACK alone runs an output shape that no padding gives, and writes another one; oplet gives the shape that the model asks for"
+EXPLAINED = {
+    "equal/equal_024_input_dtype=string-input_shape_pair=-fully_quantize=False": "LiteRT's Python gives the address of a scalar text",
+    "keras_act/round_int8": "3 / 0.0392157 is 76.5, which the reference kernel, as oplet, rounds away from zero; it has no ROUND",
+    **{f"hand_conv/TCONV_{name}": _ASKED for name in ("2_f32_b", "2_i8_b", "2_u8_b", "3_f32_b", "3_u8_b")},
+}
 
 
 def models(group: Path) -> Iterator[tuple[str, bytes]]:
@@ -123,8 +128,7 @@ def test_a_resized_interpreter_gives_what_a_fresh_one_and_litert_give(group: Pat
     wrong = []
     for name, content in models(group):
         number = zlib.crc32(name.encode())
-        random, way = np.random.default_rng(number), FEW[number % len(FEW)]
-        needs(way)
+        random, way = np.random.default_rng(number), installed(FEW[number % len(FEW)])
         interpreter = Way(way.engine, way.threads, late=True).open(content)
         if any(node.registration is None or not node.registration.pure for s in interpreter._subgraphs for node in s.nodes):
             continue  # what keeps a state keeps it over a resize
@@ -142,8 +146,10 @@ def test_a_resized_interpreter_gives_what_a_fresh_one_and_litert_give(group: Pat
             inputs = values(interpreter, drawn(random, shapes))
             ours = run(interpreter, inputs)
             said = complaint(ours, run(way._replace(late=False).open(content), inputs))
-            if round == 2 and not said and f"{group.stem}/{name}" not in EXPLAINED:
+            if round == 2 and not said:
                 said = beside_litert(litert, content, inputs, ours)
+                if f"{group.stem}/{name}" in EXPLAINED:
+                    said = "" if said else "is explained and equals LiteRT"
             if said:
                 wrong.append(f"{name}, {way}, {[value.shape for value in inputs]}: {said}")
     assert not wrong, "\n".join(wrong)

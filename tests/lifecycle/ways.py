@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import pytest
 
 from oplet import Interpreter, load_delegate
 
-__all__ = ["FEW", "WAYS", "Way", "needs"]
+__all__ = ["FEW", "WAYS", "Way", "installed", "needs"]
 
 
 class Way(NamedTuple):
@@ -52,8 +53,16 @@ FEW = [
 ]  # fmt: skip
 
 
+_PACKAGES = {"numba": "numba", "litert": "ai_edge_litert", "openvino": "openvino"}
+
+
 def needs(way: Way) -> None:
     """Skip where the way's package is not installed."""
-    package = {"numba": "numba", "litert": "ai_edge_litert", "openvino": "openvino"}.get(way.engine)
-    if package:
-        pytest.importorskip(package)
+    if way.engine in _PACKAGES:
+        pytest.importorskip(_PACKAGES[way.engine])
+
+
+def installed(way: Way) -> Way:
+    """The way, or numpy's with as many threads where its package is not installed."""
+    package = _PACKAGES.get(way.engine)
+    return way if package is None or importlib.util.find_spec(package) else Way("numpy", way.threads)
