@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from core.tests.chains import chain, interpret
 
-from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, TensorType, checkpoint
-from oplet.errors import CancelledError, DeadlineError
+from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, TensorType, charge, checkpoint
+from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.schema.options import SkipGramOptions
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
@@ -76,3 +77,44 @@ def test_skip_grams_without_number_end_in_time() -> None:
     runner.set_tensor(0, words)
     with pytest.raises(DeadlineError):
         runner.invoke()
+
+
+def charging(prepare: int = 0, bind: int = 0, invoke: int = 0, count: int = 1) -> Interpreter:
+    """An interpreter of nodes in a row whose kernels take this much memory for themselves, where a million bytes are allowed."""
+    resolver = MutableOpResolver()
+
+    def bound(context: Context, node: Node) -> Callable[[], None]:
+        charge(bind)
+        return lambda: charge(invoke)
+
+    resolver.add_custom("AddOne", Registration(prepare=lambda context, node: charge(prepare), bind=bound))
+    limits = Limits(max_arena_bytes=1_000_000, max_seconds=60)
+    return interpret(chain(count, shape=(1,), shape_signature=(-1,)), op_resolver=resolver, limits=limits)
+
+
+def test_what_kernels_take_for_themselves_counts_against_the_limit_for_all_nodes_together() -> None:
+    assert charging(prepare=300_000, bind=300_000).allocate_tensors() is None
+    with pytest.raises(LimitError, match=r"AddOne.* would take 300000 bytes besides its tensors.*max_arena_bytes=1000000"):
+        charging(prepare=300_000, bind=300_000, count=2).allocate_tensors()
+
+
+def test_what_is_prepared_again_is_counted_once() -> None:
+    runner = charging(prepare=300_000, bind=300_000)
+    for length in range(1, 9):
+        runner.resize_tensor_input(0, [length])
+        runner.allocate_tensors()
+
+
+def test_what_nodes_take_while_they_run_is_given_back_after_them() -> None:
+    runner = charging(invoke=600_000, count=3)
+    runner.allocate_tensors()
+    for _ in range(3):
+        runner.invoke()
+    greedy = charging(invoke=1_200_000)
+    greedy.allocate_tensors()
+    with pytest.raises(LimitError, match=r"1200000 bytes"):
+        greedy.invoke()
+
+
+def test_a_charge_outside_of_a_run_is_nobodys() -> None:
+    charge(1 << 62)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
     from oplet.ops.callee import Callee
-    from oplet.ops.checkpoint import checkpoint
+    from oplet.ops.checkpoint import charge, checkpoint
     from oplet.ops.composite import Composite
     from oplet.ops.context import Context, Node, decline, ensure, ensure_eq, ensure_type
     from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
@@ -100,6 +100,7 @@ _HOMES = {
     "TensorType": "oplet.schema.enums",
     "ThreadedAsyncKernel": "oplet.ops.threaded_async_kernel",
     "TypeLimit": "oplet.ops.limited",
+    "charge": "oplet.ops.checkpoint",
     "checkpoint": "oplet.ops.checkpoint",
     "decline": "oplet.ops.context",
     "ensure": "oplet.ops.context",
@@ -160,6 +161,7 @@ __all__ = [
     "ThreadedAsyncKernel",
     "TypeLimit",
     "__version__",
+    "charge",
     "checkpoint",
     "decline",
     "ensure",

@@ -1,17 +1,25 @@
-"""Where a kernel that takes long lets itself be stopped."""
+"""Where a kernel lets its run be stopped, and says what memory it takes besides its tensors."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from typing import Protocol
 
-__all__ = ["checkpoint", "swap_check"]
+__all__ = ["Meter", "charge", "checkpoint", "swap_meter"]
 
-Check = Callable[[], None]
+
+class Meter(Protocol):
+    """The limits of a run."""
+
+    def check(self) -> None:
+        """Raise if the run is to end."""
+
+    def charge(self, nbytes: int) -> None:
+        """Raise if so many bytes more are not allowed."""
 
 
 class _Current(threading.local):
-    check: Check | None = None
+    meter: Meter | None = None
 
 
 _current = _Current()
@@ -27,12 +35,29 @@ def checkpoint() -> None:
         CancelledError: another thread asked for the end of the run; let it pass.
         DeadlineError: the run took longer than is allowed; let it pass.
     """
-    check = _current.check
-    if check is not None:
-        check()
+    meter = _current.meter
+    if meter is not None:
+        meter.check()
 
 
-def swap_check(check: Check | None) -> Check | None:
-    """Have the checkpoints of this thread call something else; returns what they called so far."""
-    before, _current.check = _current.check, check
+def charge(nbytes: int) -> None:
+    """Say, before it is made, how much memory a kernel takes that is no tensor: tables, lists of calls, scratch of one invoke.
+
+    What is charged in `prepare` and `bind` counts against `Limits.max_arena_bytes` until the node is prepared again; what is charged
+    while a node runs counts for that moment. It does nothing where no interpreter runs. Small amounts need not be charged.
+
+    Args:
+        nbytes: bytes, estimated where they cannot be known.
+
+    Raises:
+        LimitError: the model may not take so much; let it pass.
+    """
+    meter = _current.meter
+    if meter is not None:
+        meter.charge(nbytes)
+
+
+def swap_meter(meter: Meter | None) -> Meter | None:
+    """Have the checkpoints and charges of this thread ask another meter; returns the one that they asked so far."""
+    before, _current.meter = _current.meter, meter
     return before

@@ -98,3 +98,4 @@ class Folding:
             tensor.data.setflags(write=False)
             tensor.allocation = _COMPUTED
         node.temporaries = []
+        subgraph.session.memory.give_back(node)

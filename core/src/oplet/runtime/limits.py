@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oplet.errors import CancelledError, DeadlineError, LimitError
-from oplet.ops.checkpoint import Check, swap_check
+from oplet.ops.checkpoint import Meter, swap_meter
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
+    from oplet.ops.context import Node
     from oplet.ops.tensor import Tensor
 
 __all__ = ["Limits", "Memory", "Watch"]
@@ -25,7 +26,8 @@ class Limits:
     the models of strangers sets them to what one request is worth.
 
     Attributes:
-        max_arena_bytes: bytes that the tensors of the whole model may take at once, constants apart, which are the file.
+        max_arena_bytes: bytes that the tensors of the whole model may take at once, constants apart, which are the file, and with
+            them what kernels take for themselves (`oplet.charge`).
         max_tensor_bytes: bytes of any one tensor.
         max_nodes: nodes of all subgraphs together.
         max_call_depth: subgraphs that may call one another in a row; Python's own stack bears about 150.
@@ -72,26 +74,28 @@ class Watch:
 
     Attributes:
         reasons: empty while nobody asked; a list, because looking at it costs next to nothing between nodes.
+        charge: refuses memory that is not allowed, for what kernels take for themselves.
     """
 
-    def __init__(self, limits: Limits, model: Model) -> None:
+    def __init__(self, limits: Limits, model: Model, memory: Memory) -> None:
+        self.charge = memory.charge
         self.reasons: list[str] = []
         self.has_deadline = limits.max_seconds is not None
         self._seconds = limits.max_seconds
         self._end = float("inf")
         self._model = model
-        self._outer: Check | None = None
+        self._outer: Meter | None = None
 
     def begin(self) -> None:
         """A run begins: what was asked before concerned others, and the clock starts."""
         self.reasons.clear()
         if self._seconds is not None:
             self._end = time.monotonic() + self._seconds
-        self._outer = swap_check(self.check)
+        self._outer = swap_meter(self)
 
     def end(self) -> None:
         """The run is over: kernels' checkpoints are those of the run around it again, if it was made by a kernel."""
-        swap_check(self._outer)
+        swap_meter(self._outer)
         self._outer = None
 
     def stop(self) -> None:
@@ -120,8 +124,9 @@ class Memory:
         self._model = model
         self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
         self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
-        self._own: dict[Tensor, int] = {}  # tensors with memory outside of the arenas
+        self._own: dict[Tensor | Node, int] = {}  # tensors with memory outside of the arenas, nodes with what their kernels made
         self._total = 0
+        self._planned: Node | None = None  # the node whose kernel is being prepared or bound
 
     def check_tensor(self, tensor: Tensor) -> int:
         """Refuse a tensor that is too large; return its bytes.
@@ -149,9 +154,29 @@ class Memory:
         self._own[tensor] = nbytes
         self._total += nbytes
 
-    def give_back(self, tensor: Tensor) -> None:
-        """A tensor has no memory of its own any more."""
-        self._total -= self._own.pop(tensor, 0)
+    def give_back(self, owner: Tensor | Node) -> None:
+        """A tensor, or a node's kernel, has no memory of its own any more."""
+        self._total -= self._own.pop(owner, 0)
+
+    def plan_for(self, node: Node | None) -> Node | None:
+        """Have what is charged from now on belong to a node, None for nobody; returns the node it belonged to so far."""
+        before, self._planned = self._planned, node
+        return before
+
+    def charge(self, nbytes: int) -> None:
+        """Refuse what a kernel takes for itself if it is too much; while its node is prepared or bound, count it too.
+
+        Raises:
+            LimitError: with it, the model would take more than `max_arena_bytes`.
+        """
+        if self._total + nbytes > self._most_together:
+            raise LimitError(
+                f"{self._planned or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
+                f"with them; Limits(max_arena_bytes={self._most_together}) allows no more."
+            )
+        if self._planned is not None:
+            self._own[self._planned] = self._own.get(self._planned, 0) + nbytes
+            self._total += nbytes
 
     def check_arena(self, nbytes: int, largest: Tensor) -> None:
         """Refuse more memory than is allowed.

@@ -65,7 +65,7 @@ class Session:
         self.resources: dict[Any, Any] = {}
         self.limits = limits
         self.memory = Memory(limits, model)
-        self.watch = Watch(limits, model)
+        self.watch = Watch(limits, model, self.memory)
         self.max_while_iterations = limits.max_while_iterations or _ENDLESS
         self._deepest = limits.max_call_depth or _ENDLESS
         self._most_calls = limits.max_subgraph_calls or _ENDLESS

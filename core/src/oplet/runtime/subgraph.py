@@ -138,6 +138,8 @@ class Subgraph(KernelContext):
         """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
         self.invalidate()
         self._segments.clear()
+        for node in self.nodes:
+            self.session.memory.give_back(node)
         for tensor in self._tensors:
             if tensor.allocation in (Allocation.ARENA, Allocation.DYNAMIC):
                 tensor.provide(None)
@@ -487,6 +489,8 @@ class Subgraph(KernelContext):
             self._preparing = True
             inputs, outputs = node.inputs[:], node.outputs[:]
             declined: Declined | None = None
+            self.session.memory.give_back(node)
+            outer = self.session.memory.plan_for(node)
             try:
                 check_inputs(node, self.session.memory)
                 registration.prepare(self, node)
@@ -497,6 +501,7 @@ class Subgraph(KernelContext):
                 raise self.explained(PrepareError, node, error, "failed to prepare") from error
             finally:
                 self._preparing = False
+                self.session.memory.plan_for(outer)
             if declined is not None:
                 hand_on(self, node, declined)
                 return False
@@ -506,6 +511,7 @@ class Subgraph(KernelContext):
         registration = node.registration
         if registration is None:
             raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
+        outer = self.session.memory.plan_for(node)
         try:
             if registration.bind is not None:
                 thunk = registration.bind(self, node)
@@ -514,6 +520,8 @@ class Subgraph(KernelContext):
                 return watched(self, node, thunk) if self.session.checks else thunk
         except FAILURES as error:
             raise self.explained(PrepareError, node, error, "failed to prepare") from error
+        finally:
+            self.session.memory.plan_for(outer)
         if registration.invoke is None:
             raise StateError(f"{node} has neither invoke nor bind.")
         thunk = partial(registration.invoke, self, node)
