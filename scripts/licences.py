@@ -11,7 +11,8 @@ import importlib.metadata as metadata
 import re
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from email.message import Message
+from typing import NamedTuple, cast
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.utils import canonicalize_name
@@ -140,7 +141,7 @@ def licence_of(distribution: metadata.Distribution) -> str:
 
     What it says itself goes before all: License-Expression, then the classifiers, which all hold, then License; the texts come last.
     """
-    about = distribution.metadata
+    about = cast(Message, distribution.metadata)  # what it is; its protocol has less
     if expression := _canonical(about.get("License-Expression") or ""):
         return expression
     named = [text.rpartition("::")[2].strip() for text in about.get_all("Classifier") or () if text.startswith("License ::")]
@@ -257,7 +258,7 @@ def problems() -> list[str]:
     found = everything()
     result = [each.problem for each in found if each.problem]
     here = {each.name: each.licence for each in found}
-    direct = {canonicalize_name(need.requirement.name) for need in wanted()}
+    direct: set[str] = {canonicalize_name(need.requirement.name) for need in wanted()}
     for name in sorted(direct - USES.keys()):
         result.append(
             f"{name} is required and not in USES of scripts/licences.py; say there what it is used for, with its licence."
