@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz import seed_graphs, seed_ops
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzz import seed_graphs, seed_ops
 from oplet import Model, MutableOpResolver
 from oplet.errors import ModelError, OpletError, OpVersionError, text_of
 from oplet.texts import LONGEST, logger_of, one_line, plain, shown

@@ -105,9 +105,7 @@ class Talkative(SimpleDelegate):
     def is_node_supported(self, context: Any, node: Any) -> bool:
         if self.place == "asked":
             _fail(node)
-        if self.place == "refuses":
-            return False
-        return True
+        return self.place != "refuses"
 
     def create_kernel(self, params: Any) -> Any:
         _fail(params.nodes[0])
