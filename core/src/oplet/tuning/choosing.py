@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from oplet.delegates.text import AUTO, parse_delegate
-from oplet.errors import DelegateError, DelegateLoadError, OpletError
+from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.plugins.selection import Preference
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
+from oplet.texts import logger_of
 from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
 from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
 from oplet.tuning.remembering import choice_file, key_of, recall, remember
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
 
-logger = logging.getLogger("oplet.tuning")
+logger = logger_of("oplet.tuning")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def choose_as_told(
     try:
         delegates = choice.candidate.make_delegates(manager)
     except OpletError as error:  # the same versions as when it was measured, and yet: a device is gone, say
-        logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, error)
+        logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, text_of(error))
         choice = find(again=True)
         delegates = choice.candidate.make_delegates(manager)
     return choice, delegates, wanted.before(Preference.read(choice.candidate.prefer))
@@ -137,7 +137,7 @@ def choose(
             trials = tuple(_trial(trial) for trial in content["trials"])
             choice = Choice(_possible(_candidate(content["choice"]), model, manager), trials, True, choice_file(key))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            logger.warning("%s is damaged, all is measured again: %s", choice_file(key), error)
+            logger.warning("%s is damaged, all is measured again: %s", choice_file(key), text_of(error))
         else:
             logger.info("%s (remembered in %s)", choice, choice.path)
             return choice

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import platform
 import re
@@ -16,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import oplet
+from oplet.errors import text_of
 from oplet.model.files import read_file
 from oplet.model.whole_file import write_whole
+from oplet.texts import logger_of
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDER_VARIABLE", "choice_file", "key_of", "recall", "remember"]
 
-logger = logging.getLogger("oplet.tuning")
+logger = logger_of("oplet.tuning")
 
 #: The environment variable with the folder of all that oplet keeps between runs.
 FOLDER_VARIABLE = "OPLET_CACHE_DIR"
@@ -94,7 +95,7 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         # Two processes may tune one model at once: each writes a file of its own and puts it in place whole.
         write_whole(path, json.dumps({"key": dict(key), **content}, indent=1))
     except OSError as error:
-        logger.warning("The choice for this model cannot be remembered, the next interpreter measures again: %s.", error)
+        logger.warning("The choice for this model cannot be remembered, the next interpreter measures again: %s.", text_of(error))
         return ""
     return path
 

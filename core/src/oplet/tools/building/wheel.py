@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from oplet.errors import text_of
 from oplet.model.whole_file import write_whole
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
@@ -90,7 +91,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         try:
             [wheel] = WheelBuilder(str(root)).build(directory=str(root / "dist"), versions=["standard"])
         except (ValueError, TypeError, OSError) as error:
-            raise BuildError(f"hatchling cannot build the wheel: {error}.") from error
+            raise BuildError(f"hatchling cannot build the wheel: {text_of(error)}.") from error
         made = Path(wheel)
         write_whole(directory / made.name, made.read_bytes())
     return directory / made.name

@@ -17,7 +17,14 @@ from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert, run_calls
-from oplet_builtin_ops.shaping.interpolation import Neighbours, between_shape, float_neighbours, integer_neighbours, interpolate
+from oplet_builtin_ops.shaping.interpolation import (
+    Neighbours,
+    between_shape,
+    float_neighbours,
+    integer_neighbours,
+    interpolate,
+    mend,
+)
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_run
 
@@ -136,7 +143,8 @@ def _bind(node: Node) -> Thunk:
     if _is_one_pixel(node):
         return partial(np.copyto, node.outputs[0].data, source.data)
     if source.type == TensorType.FLOAT32:
-        return run_calls(interpolate(source.data, _arrays(node)[0], node.outputs[0].data, *_neighbours(node)))
+        array, output, axes = source.data, node.outputs[0].data, _neighbours(node)
+        return run_calls([*interpolate(array, _arrays(node)[0], output, *axes), (mend, (array, output, *axes))])
     return _bind_uint8(node) if source.type == TensorType.UINT8 else _bind_integer(node)
 
 
