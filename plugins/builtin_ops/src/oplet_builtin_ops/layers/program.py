@@ -9,23 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, checkpoint
+from oplet import Context
+from oplet_builtin_ops.layers.pacing import Call, run_watched, watched_parts
 
 __all__ = ["Call", "convert", "lane_count", "repeated", "repeats", "run_calls", "run_lanes"]
 
 Array = NDArray[Any]
-#: A function and its arguments.
-Call = tuple[Callable[..., Any], tuple[Any, ...]]
-
 #: Seconds; shorter work is not shared. Waking a thread, and waiting for it at the end, takes up to 100 microseconds; two threads that
 #: make calls of a few microseconds wait for Python's lock more than they win; and on a busy machine the shared part may even wait.
 _WORTH_SHARING = 600e-6
 
 #: Short operands make short inner loops; rows are joined until they are about this long.
 _JOINED = 1024
-
-#: Calls between two looks at the clock, in programs that are longer than that.
-_UNWATCHED = 64
 
 
 def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
@@ -34,21 +29,15 @@ def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
     if len(program) == 1:
         ((only, operands),) = program
         return lambda: only(*operands)
-    if len(program) > _UNWATCHED:
-        return partial(_run_long, [program[i : i + _UNWATCHED] for i in range(0, len(program), _UNWATCHED)])
+    parts = list(watched_parts(program))
+    if len(parts) > 1:
+        return partial(run_watched, parts)
 
     def run() -> None:
         for function, arguments in program:
             function(*arguments)
 
     return run
-
-
-def _run_long(parts: list[tuple[Call, ...]]) -> None:
-    for part in parts:
-        checkpoint()
-        for function, arguments in part:
-            function(*arguments)
 
 
 def lane_count(context: Context, seconds: float) -> int:
