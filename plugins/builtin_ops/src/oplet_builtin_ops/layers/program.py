@@ -26,12 +26,12 @@ _JOINED = 1024
 def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
     """The thunk that makes the calls in order."""
     program = tuple(calls)
-    if len(program) == 1:
-        ((only, operands),) = program
-        return lambda: only(*operands)
     parts = list(watched_parts(program))
     if len(parts) > 1:
         return partial(run_watched, parts)
+    if len(program) == 1:
+        ((only, operands),) = program
+        return lambda: only(*operands)
 
     def run() -> None:
         for function, arguments in program:
