@@ -28,6 +28,8 @@ _einsum: Final[Any] = (np._core if hasattr(np, "_core") else np.core).multiarray
 
 #: Values in an inner loop: long enough to hide its overhead, short enough for the first-level cache.
 _INNER = 1024
+#: Weights that are repeated for joined windows, at most, unless those of one window are more.
+_REPEATED = 1 << 21
 #: With so many channels inner loops are long enough without joining windows.
 _MANY_CHANNELS = 256
 
@@ -162,7 +164,7 @@ class Taps:
             weights = weights[:, phase::sorting]
         i, j, _ = weights.shape
         b, height, length, _ = target.shape
-        joined = _joined(length, channels) if step == 1 else 1
+        joined = _joined(length, channels, i * j) if step == 1 else 1
         origin = images.start * image + rows.start * h.stride * row + columns.start * step * column
         program: list[Call] = []
         done = 0
@@ -191,9 +193,9 @@ def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _joined(columns: int, channels: int) -> int:
+def _joined(columns: int, channels: int, taps: int) -> int:
     """How many neighbouring windows to join; if possible a divisor of their number."""
-    wanted = max(1, min(columns, _INNER // max(channels, 1)))
+    wanted = max(1, min(columns, min(_INNER, _REPEATED // taps) // max(channels, 1)))
     return next((n for n in range(wanted, wanted // 2, -1) if columns % n == 0), wanted)
 
 

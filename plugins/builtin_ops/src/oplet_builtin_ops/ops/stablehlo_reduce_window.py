@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, ensure
+from oplet import Context, Node, Registration, Tensor, checkpoint, ensure
 from oplet.schema.stablehlo_options import StablehloReduceWindowOptions
 from oplet_builtin_ops.control.bodies import Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function
@@ -114,6 +114,7 @@ def _fold(body: Body, maps: list[Array], axes: list[WindowAxis], initials: list[
     body.start()
     values = [np.broadcast_to(initial.reshape(-1)[0], (size,)) for initial in initials]
     for taps in product(*(range(axis.taps) for axis in axes)):
+        checkpoint()
         seen = tuple(axis.seen(tap) for axis, tap in zip(axes, taps))
         values = [value.copy() for value in body(*values, *(padded[seen].reshape(-1) for padded in maps))]
     for output, value in zip(outputs, values):
