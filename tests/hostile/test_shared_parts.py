@@ -65,9 +65,8 @@ def sharing_subgraphs(count: int, shared: tables.SubGraph, field: int) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("size", [1000, 20])
-def test_subgraphs_that_share_their_tensors_are_refused(size: int) -> None:
-    tensors = [tables.Tensor(name=f"{number:0{size}}", type=0) for number in range((1 << 19) // size)]
+def test_subgraphs_that_share_their_tensors_are_refused() -> None:
+    tensors = [tables.Tensor(name=f"{number:020}", type=0) for number in range(25_000)]
     data = sharing_subgraphs(40, tables.SubGraph(tensors=tensors), 0)
     with pytest.raises(ModelError, match="shares its bytes with too many others|more tables than its bytes can hold"):
         decode(tables.Model, memoryview(data))
