@@ -37,6 +37,8 @@ _PHASES = 64
 
 #: Sums in a strip; in one that sorts its columns, which reads several columns for each of them and keeps more of them at once.
 _STRIP, _SORTED_STRIP = 1 << 16, 20 << 10
+#: Products in a strip, at most: windows of very many taps are done few at a time, so that a call does not take long.
+_PRODUCTS = 1 << 28
 
 #: About how many seconds a tap and the last passes over an output take.
 _TAP, _FINISH = 1.2e-10, 3e-10
@@ -242,7 +244,8 @@ def plan_taps(
     if phases > _PHASES:
         phases = 1
     lanes = lane_count(context, windows.count * channels * (windows.height.filter * width.filter * _TAP + _FINISH))
-    strips = shared_strips(windows, max(1, (_STRIP if phases == 1 else _SORTED_STRIP) // max(channels, 1)), by_image, lanes)
+    sums = min(_STRIP if phases == 1 else _SORTED_STRIP, _PRODUCTS // (windows.height.filter * width.filter))
+    strips = shared_strips(windows, max(1, sums // max(channels, 1)), by_image, lanes)
     longest = longest_strip(strips)
     largest = longest * channels
     needs_copy = windows.is_padded or source != compute or multiplier > 1 or phases > 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import islice, repeat
+from itertools import repeat
 from math import prod
 from typing import Any
 
@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from oplet import Context, charge, checkpoint
 from oplet.errors import LimitError
+from oplet_builtin_ops.layers.pacing import Call, run_watched, watched_parts
 
 __all__ = [
     "Call", "Calls", "convert", "lane_count", "places", "repeated", "repeats", "run_anew", "run_calls", "run_lanes", "run_program",
 ]  # fmt: skip
 
 Array = NDArray[Any]
-#: A function and its arguments.
-Call = tuple[Callable[..., Any], tuple[Any, ...]]
 #: What yields the calls of a program, the same ones each time.
 Calls = Callable[[], Iterable[Call]]
 
@@ -36,29 +35,14 @@ _WORTH_SHARING = 600e-6
 #: Short operands make short inner loops; rows are joined until they are about this long.
 _JOINED = 1024
 
-#: Calls between two looks at the clock, in programs that are longer than that.
-_UNWATCHED = 64
-
-#: Calls that are made between two looks at the clock: making one takes about two microseconds.
-_MADE = 1 << 10
-#: What a call takes, with the pair, its arguments, and two or three views; and what all calls of a program may take at most.
-_CALL_BYTES, _KEPT_BYTES = 512, 1 << 25
+#: What a call takes, with the pair, its arguments, and two or three views; what all calls of a program may take at most; and up to how
+#: many of them need not be counted.
+_CALL_BYTES, _KEPT_BYTES, _UNCOUNTED = 512, 1 << 25, 64
 
 
 def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
     """The thunk that makes the calls, of which the kernel itself says how few there are, in order."""
-    program = tuple(calls)
-    if len(program) == 1:
-        ((only, operands),) = program
-        return lambda: only(*operands)
-    if len(program) > _UNWATCHED:
-        return partial(_run_long, [program[i : i + _UNWATCHED] for i in range(0, len(program), _UNWATCHED)])
-
-    def run() -> None:
-        for function, arguments in program:
-            function(*arguments)
-
-    return run
+    return _running(list(watched_parts(calls)))
 
 
 def run_program(make: Calls, call_bytes: int = _CALL_BYTES) -> Callable[[], None]:
@@ -70,17 +54,31 @@ def run_program(make: Calls, call_bytes: int = _CALL_BYTES) -> Callable[[], None
     Raises:
         CancelledError, DeadlineError: while they were made, the time for it was over; let it pass.
     """
-    calls = iter(make())
-    program = list(islice(calls, _MADE))
-    made = len(program)
-    while made == _MADE and len(program) * call_bytes <= _KEPT_BYTES:
-        checkpoint()
-        part = list(islice(calls, _MADE))
-        made = len(part)
-        program += part
-    if len(program) <= _UNWATCHED or (made < _MADE and _may_keep(len(program) * call_bytes)):
-        return run_calls(program)
-    return partial(run_anew, make)
+    parts: list[tuple[Call, ...]] = []
+    count = 0
+    for part in watched_parts(make()):
+        if count * call_bytes > _KEPT_BYTES:
+            return partial(run_anew, make)
+        if parts:
+            checkpoint()
+        parts.append(part)
+        count += len(part)
+    return _running(parts) if count <= _UNCOUNTED or _may_keep(count * call_bytes) else partial(run_anew, make)
+
+
+def _running(parts: list[tuple[Call, ...]]) -> Callable[[], None]:
+    if len(parts) > 1:
+        return partial(run_watched, parts)
+    program = parts[0] if parts else ()
+    if len(program) == 1:
+        ((only, operands),) = program
+        return lambda: only(*operands)
+
+    def run() -> None:
+        for function, arguments in program:
+            function(*arguments)
+
+    return run
 
 
 def _may_keep(nbytes: int) -> bool:
@@ -93,20 +91,7 @@ def _may_keep(nbytes: int) -> bool:
 
 def run_anew(make: Calls) -> None:
     """Make any number of calls, in order, of which none is kept."""
-    calls = iter(make())
-    while part := tuple(islice(calls, _UNWATCHED)):
-        for function, arguments in part:
-            function(*arguments)
-        if len(part) < _UNWATCHED:
-            return
-        checkpoint()
-
-
-def _run_long(parts: list[tuple[Call, ...]]) -> None:
-    for part in parts:
-        checkpoint()
-        for function, arguments in part:
-            function(*arguments)
+    run_watched(watched_parts(make()))
 
 
 def places(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
