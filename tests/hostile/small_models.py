@@ -126,7 +126,12 @@ def conv_windows(n: int) -> bytes:
 def conv_hybrid_batches(n: int) -> bytes:
     weights = Spec("int8", (2, 1, 1, 1), scale=0.5, zero_point=0, data=np.ones((2, 1, 1, 1), np.int8))
     options = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1)
-    tensors = {"x": spec("float32", n, 1, 1, 1), "w": weights, "b": np.zeros(2, np.float32), "y": spec("float32", n, 1, 1, 2)}
+    tensors: dict[str, Any] = {
+        "x": spec("float32", n, 1, 1, 1),
+        "w": weights,
+        "b": np.zeros(2, np.float32),
+        "y": spec("float32", n, 1, 1, 2),
+    }
     return graph_model(Graph(tensors, "x", "y", [Op("CONV_2D", "x w b", "y", options)]))
 
 

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, read_ints
@@ -66,7 +66,9 @@ def _combine(sums: Array, values: Array, rows: Array, buckets: Array, weights: A
             divisors = np.add.reduceat(weights, starts)
         else:
             divisors = np.sqrt(np.add.reduceat(weights * weights, starts))
-        for bucket, total, divisor in zip(buckets[starts].tolist(), totals, divisors):
+        for number, (bucket, total, divisor) in enumerate(zip(buckets[starts].tolist(), totals, divisors)):
+            if not number & 0xFF:
+                checkpoint()
             if 0 <= bucket < len(sums):
                 sums[bucket] += total
                 if combiner != CombinerType.SUM:

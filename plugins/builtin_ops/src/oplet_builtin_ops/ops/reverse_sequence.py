@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.options import ReverseSequenceOptions
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, has_placeholder, refusing
 
@@ -51,6 +51,8 @@ def bind(context: Context, node: Node) -> Thunk:
             ensure(False, f"length {lengths[at]} (number {at}) is beyond the {steps} steps of axis {options.seq_dim}.")
         output[...] = source
         for batch, length in enumerate(lengths.tolist()):
+            if not batch & 0xFF:
+                checkpoint()
             if length > 1:
                 output[batch, :length] = source[batch, :length][::-1]
 
