@@ -9,13 +9,18 @@ Numerics: mediapipe/util/tflite/operations/transpose_conv_bias.cc, tflite/delega
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import Padding
 from oplet_mediapipe_ops.nodes import Array, Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import transpose_conv_params
 from oplet_mediapipe_ops.windows import padding_before, taps, windows_in
+
+#: Taps whose views are kept; those of more are made anew in each run.
+_KEPT = 1 << 12
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -64,20 +69,26 @@ def bind(context: Context, node: Node) -> Thunk:
         matrices = node.cached("matrices", [weights], lambda: np.ascontiguousarray(by_tap))
     else:
         matrices = np.empty(by_tap.shape, np.float32)
-    steps = [
-        (matrices[y.offset, x.offset], stamp[:, y.small, x.small], output[:, y.large, x.large]) for y in down for x in across
-    ]
     offsets, constant = bias.data, weights.is_constant
     # Where windows do not overlap, each tap has outputs of its own.
     apart = all(stride >= window for stride, window in zip(strides, weights.shape[1:3]))
-    whole = apart and sum(place.size for _, _, place in steps) == output.size
+    met = [sum(len(range(*tap.large.indices(size))) for tap in found) for found, size in zip((down, across), output.shape[1:3])]
+    whole = apart and met == list(output.shape[1:3])
+
+    def steps() -> Iterator[tuple[Array, Array, Array]]:
+        for y in down:
+            for x in across:
+                yield matrices[y.offset, x.offset], stamp[:, y.small, x.small], output[:, y.large, x.large]
+
+    kept = list(steps()) if len(down) * len(across) <= _KEPT else None
 
     def run() -> None:
         if not constant:
             np.copyto(matrices, by_tap)
         if not whole:
             np.copyto(output, offsets)
-        for matrix, part, place in steps:
+        for matrix, part, place in steps() if kept is None else kept:
+            checkpoint()
             np.matmul(pixels, matrix, stamps)
             np.add(part, offsets if apart else place, place)
 
