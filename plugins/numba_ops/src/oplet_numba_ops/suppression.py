@@ -126,5 +126,5 @@ def SUPPRESS(  # type: ignore[no-untyped-def]
             _rise(priorities, entries, size, score, box, compared)
             size += 1
     number[0] = chosen
-    for place in range(chosen, found.size):
-        found[place], kept[place] = 0, _ZERO
+    for rest in range(chosen, found.size):
+        found[rest], kept[rest] = 0, _ZERO
