@@ -262,7 +262,7 @@ def _blockwise(choices: Choices, root: tables.Model) -> None:
     if len(tensors) > 2 and choices.chance(25):
         scales = choices.below(len(tensors))
     else:
-        block = choices.choice((1, 2, 4, 32, max(dims, default=1)))
+        block = choices.choice((1, 2, 4, 32, max(dims, default=1) or 1))
         shape = [*dims[:-1], max(dims[-1] // block, 1)] if dims else []
         if int(np.prod(shape, dtype=object)) > 4096:
             return
