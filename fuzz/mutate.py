@@ -54,7 +54,7 @@ def mutate(seed: bytes, choices: Choices, other: bytes = b"") -> bytes:
 
 def _count(choices: Choices) -> int:
     count = 1
-    while count < 8 and choices.chance(45):
+    while count < 8 and choices.chance(40):
         count += 1
     return count
 

@@ -53,6 +53,7 @@ class Run:
         self.runner: Any = None
         self._since = time.process_time()
         self._stopper: Stopper | None = None
+        self._most = 0
 
     def enter(self, stage: str) -> None:
         """Another stage begins."""
@@ -132,11 +133,11 @@ class Run:
             self.runner.close()
 
     def asked_for(self) -> int:
-        """The bytes that the tensors have by their shapes, which a model may have under the default limits."""
-        if self.runner is None:
-            return 0
-        found = [tensor for subgraph in self.runner._subgraphs for tensor in subgraph.tensors]
-        return sum(tensor.size * tensor.dtype.itemsize for tensor in found if tensor.size > 0)
+        """The most bytes that the tensors had by their shapes, which a model may have under the default limits."""
+        if self.runner is not None:
+            found = [tensor for subgraph in self.runner._subgraphs for tensor in subgraph.tensors]
+            self._most = max(self._most, sum(tensor.size * tensor.dtype.itemsize for tensor in found if tensor.size > 0))
+        return self._most
 
     def claimed(self) -> bool:
         """Whether a delegate runs any of it."""
@@ -159,6 +160,7 @@ class Run:
             self.outputs.append(self.runner.get_tensor(detail["index"]))
 
     def _resize(self, inputs: Any, choices: Choices) -> None:
+        self.asked_for()
         for detail in inputs:
             shape = [int(dim) if choices.chance(60) else choices.below(5) for dim in detail["shape"]]
             self.runner.resize_tensor_input(detail["index"], shape, strict=choices.chance(5))
@@ -173,6 +175,7 @@ class Run:
         """Run the signatures in turn, twice each at most, with inputs of other shapes now and then."""
         for _ in range(1 + choices.below(3)):
             key = choices.choice(keys)
+            self.asked_for()
             self.enter("signature")
             runner = self.runner.get_signature_runner(key)
             values = {}

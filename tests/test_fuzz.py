@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def campaign_of(count: int, engines: dict[str, int], first: int, state: Path) ->
 
 def test_other_engines_run_mutated_models_or_refuse_them(tmp_path: Path, here: None) -> None:
     """Differences of floats, and of steps of quantized values, are no findings; all else is."""
-    campaign = campaign_of(500, {"numba": 2, "litert": 2, "openvino": 1}, 1000, tmp_path / "state.json")
+    campaign = campaign_of(300, {"numba": 2, "litert": 2, "openvino": 1}, 1000, tmp_path / "state.json")
     assert not [key for key in campaign.findings if key.split()[1] != "differs"]
 
 
@@ -134,7 +135,7 @@ def test_an_engine_that_answers_otherwise_is_found() -> None:
     assert judged(ran(2), ran(2)) == "ok"
     assert judged(ran(2), ran(3)) == "wrong"
     assert judged(ran(2), ran(2, "refused")) == judged(ran(2, "refused"), ran(2)) == "differs"
-    assert judged(ran(2, "refused"), ran(3, "refused")) == "refused"
+    assert judged(ran(2, "refused"), ran(2, "refused")) == "refused"
 
 
 def test_a_model_that_ends_the_process_is_laid_at_the_door_of_its_engine(
@@ -172,17 +173,20 @@ sys.meta_path.insert(0, Killer())
 """
 
 
-def test_reports_of_several_campaigns_add_up(tmp_path: Path, here: None) -> None:
-    states = [tmp_path / "a.json", tmp_path / "b.json"]
-    for first, state in enumerate(states):
-        Campaign(20, 20 * first, state=state, engines="numpy").run()
-    Campaign(40, state=tmp_path / "both.json", engines="numpy").run()
-
-    def rows(*paths: Path) -> list[str]:
-        text = report_of([json.loads(path.read_text()) for path in paths])
-        return sorted(line for line in text.splitlines()[1:] if "a second" not in line)
-
-    assert rows(*states) == rows(tmp_path / "both.json")
+def test_reports_of_several_campaigns_add_up() -> None:
+    found: list[dict[str, Any]] = []
+    for first in (0, 20):
+        campaign = Campaign(20, first, engines="numpy,litert")
+        campaign.counts.update({"numpy default ok read": 11, "litert documented refused load ModelError": 8})
+        campaign.times = {"numpy": 60.0, "litert": 30.0}
+        campaign.find(first + 7, "default", "crash", "?", "exit -6", "run", "Aborted")
+        found.append(campaign.content())
+    lines = report_of(found).splitlines()
+    assert lines[0].startswith("40 models in 3 minutes of one core; 16 with the documented limits, 24 with the default limits")
+    assert "| ran to the end |  | 22 | 0 | 22 |" in lines
+    assert "| refused with `ModelError` | load | 0 | 16 | 16 |" in lines
+    assert "| **the process died** |  | 2 | 0 | 2 |" in lines
+    assert lines[-1] == "- 2 times numpy crash exit -6 run: 7 27: Aborted"
 
 
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path, here: None) -> None:
@@ -196,7 +200,7 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path, here: None) -> None
 
 def test_a_campaign_that_is_stopped_counts_no_model_twice(tmp_path: Path, here: None, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / "state.json"
-    campaign = Campaign(400, state=state, engines="numpy")
+    campaign = Campaign(100, state=state, engines="numpy")
     answers = iter(range(100))
 
     def stop(line: str, note: Callable[[str], None] = campaign._line) -> None:
@@ -207,10 +211,10 @@ def test_a_campaign_that_is_stopped_counts_no_model_twice(tmp_path: Path, here: 
     monkeypatch.setattr(campaign, "_line", stop)
     with pytest.raises(KeyboardInterrupt):
         campaign.run()
-    again = Campaign(400, state=state, engines="numpy")
+    again = Campaign(100, state=state, engines="numpy")
     assert again.next["numpy"] == sum(again.counts.values()) == 41
     again.run()
-    assert sum(again.counts.values()) == 400
+    assert sum(again.counts.values()) == 100
 
 
 @pytest.mark.slow
