@@ -38,13 +38,13 @@ def mutate(seed: bytes, choices: Choices, other: bytes = b"") -> bytes:
     data = seed
     if kind < 88:
         root = decode(tables.Model, memoryview(seed))
-        if other and choices.chance(12):
-            spliced(choices, root, decode(tables.Model, memoryview(other)))
-        for _ in range(_count(choices)):
-            choices.choice(_MUTATIONS)(choices, root)
         try:
+            if other and choices.chance(12):
+                spliced(choices, root, decode(tables.Model, memoryview(other)))
+            for _ in range(_count(choices)):
+                choices.choice(_MUTATIONS)(choices, root)
             data = encode(root)
-        except ModelError:
+        except _CANNOT:
             return bytewise.damage(seed, choices)
     if kind >= 84:
         for _ in range(_count(choices)):
@@ -62,6 +62,9 @@ def _count(choices: Choices) -> int:
 def _anything(choices: Choices, root: tables.Model) -> None:
     flip_field(choices, root)
 
+
+#: What the tables cannot hold, or one mutation could not do with what another left.
+_CANNOT = (ModelError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 Mutation = Callable[[Choices, tables.Model], None]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -72,6 +71,7 @@ def wrong(numbers: range) -> Counter[str]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_mutated_models_run_or_are_refused() -> None:
     assert not wrong(range(1000))
 
