@@ -32,8 +32,8 @@ __all__ = ["BAD", "Campaign"]
 _HANG_SECONDS = 10.0
 _HANG_CLOCK = 60.0
 
-#: What it takes longer to begin with: Python starts, the seeds are read, and engines are loaded.
-_START_SECONDS = 60.0
+#: What it takes longer to begin with: Python starts, the seeds are read, engines are loaded, and machine code may be compiled.
+_START_SECONDS = 240.0
 
 #: The campaign takes one core.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
@@ -169,7 +169,7 @@ class Campaign:
                 elif now - since > _HANG_SECONDS:
                     longer = _START_SECONDS if number == _STARTING else 0
                     spent = _processor_seconds(process.pid) - used
-                    if spent > _HANG_SECONDS + longer or now - since > _HANG_CLOCK + 3 * longer:
+                    if spent > _HANG_SECONDS + longer or now - since > _HANG_CLOCK + 4 * longer:
                         process.send_signal(signal.SIGABRT)  # faulthandler says where it is
                         process.wait()
                         for line in (rest + (stream.read() or b"")).split(b"\n"):
