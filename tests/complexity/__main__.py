@@ -18,6 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.complexity", description=__doc__)
     parser.add_argument("--engine", choices=["numpy", "numba"], default="numpy")
     parser.add_argument("--pairs", type=int, default=10, help="pairs of groups of numbers that are blown up, per seed")
+    parser.add_argument("--brief", action="store_true", help="fewer sizes and values of each")
     parser.add_argument("--only", default="*", help="seeds whose names match")
     parser.add_argument("--part", default="0/1", help="every nth of the seeds: 0/2 and 1/2 are the halves")
     parser.add_argument("--salt", default="", help="other pairs")
@@ -35,7 +36,7 @@ def main() -> int:
         return 0
     part, parts = map(int, arguments.part.split("/"))
     chosen = [seed for seed in every if any(fnmatch.fnmatch(seed.name, pattern) for pattern in arguments.only.split(","))][part::parts]
-    sweep = Sweep(arguments.engine, arguments.pairs, arguments.folder, lambda line: print(line, flush=True))
+    sweep = Sweep(arguments.engine, arguments.pairs, arguments.brief, arguments.folder, lambda line: print(line, flush=True))
     sweep.run(chosen, arguments.salt)
     for op in sorted(registered()):
         counts = sweep.counts.get(op)

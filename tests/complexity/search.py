@@ -20,6 +20,7 @@ __all__ = ["Case", "Search"]
 
 #: What the knobs are multiplied by: 2 to the power of these.
 _POWERS = (30, 28, 26, *range(25, 0, -1))
+_FEW_POWERS = (30, *range(26, 0, -2))
 
 #: What a number costs that does not matter: CPU seconds and bytes.
 _NOTHING = 0.03, 1 << 20
@@ -59,10 +60,15 @@ class Search:
     Attributes:
         fill: how the inputs are filled that the seed itself takes, None if it takes none.
         stopped: set from outside to end the search.
+
+    Args:
+        salt: for other pairs.
+        brief: try fewer sizes and values.
     """
 
-    def __init__(self, seed: Seed, run: Callable[[Case, bytes], Answer], salt: str = "") -> None:
+    def __init__(self, seed: Seed, run: Callable[[Case, bytes], Answer], salt: str = "", brief: bool = False) -> None:
         self.seed = seed
+        self._brief = brief
         self._run = run
         self._base = knobs_of(seed.data)
         self._random = random.Random(f"{seed.name} {salt}")
@@ -133,9 +139,9 @@ class Search:
     def _valid(self, direction: Direction) -> bool:
         return self._try(self._scaled(direction, 2)).accepted
 
-    def largest(self, direction: Direction, more: Knobs, powers: Sequence[int] = _POWERS, made: str = "tiled") -> int:
+    def largest(self, direction: Direction, more: Knobs, powers: Sequence[int] = (), made: str = "tiled") -> int:
         """The largest power of 2 that is not refused, 0 if none."""
-        for power in powers:
+        for power in powers or (_FEW_POWERS if self._brief else _POWERS):
             if self._try({**self._scaled(direction, 1 << power), **more}, made=made).accepted:
                 return power
         return 0
@@ -144,7 +150,7 @@ class Search:
         """Blow up every group alone, then `pairs` pairs of them, then with other values and other origins of constants."""
         if self.begin().kind != "ok":
             return
-        directions = self.directions()
+        directions = self.directions(60 if self._brief else 400)
         idle: set[Direction] = set()
         for direction in directions:
             top = self._tops[direction] = self.largest(direction, {})
@@ -154,7 +160,7 @@ class Search:
             elif answer.kind == "ok":
                 self._look(direction, top, {})
                 self._try(self._scaled(direction, 1 << top // 2))
-            for value in (0, -1, -(2**31)):
+            for value in (0, -(2**31)) if self._brief else (0, -1, -(2**31)):
                 self._try(dict.fromkeys(direction, value))
         idle = {direction for direction in idle if direction[0][0] == "dim"}
         every = [pair for pair in itertools.combinations(directions, 2) if not idle.intersection(pair)]
@@ -164,8 +170,10 @@ class Search:
 
     def _look(self, direction: Direction, power: int, more: Knobs) -> None:
         knobs = {**self._scaled(direction, 1 << power), **more}
-        for fill in ("ramp", "random"):
+        for fill in ("random",) if self._brief else ("ramp", "random"):
             self._try(knobs, fill)
+        if self._brief:
+            return
         for fill in ("ones", "falling", "most"):
             self._try({**self._scaled(direction, 1 << power // 2), **more}, fill)
         if any(knob[0] == "dim" for knob in knobs):
@@ -177,11 +185,11 @@ class Search:
         tops = [self._tops[first], self._tops[second]]
         for one, other, top in ((first, second, tops[0]), (second, first, tops[1])):
             fixed = self._scaled(one, 1 << top)
-            power = self.largest(other, fixed, _POWERS[::2])
+            power = self.largest(other, fixed, _FEW_POWERS)
             if power:
                 self._try({**self._scaled(other, 1 << power), **fixed}, "random")
             self._try({**fixed, **dict.fromkeys(other, 0)})
-        for power in range(min(tops), 0, -1):
+        for power in range(min(tops), 0, -2 if self._brief else -1):
             knobs = {**self._scaled(first, 1 << power), **self._scaled(second, 1 << power)}
             if self._try(knobs).accepted:
                 self._try(knobs, "random")

@@ -11,6 +11,7 @@ from oplet_builtin_ops import register_ops as builtin_ops
 from oplet_mediapipe_ops import register_ops as mediapipe_ops
 from oplet_signal_ops import register_ops as signal_ops
 from tests.complexity.custom_seeds import custom_seeds
+from tests.complexity.knobs import knobs_of
 
 __all__ = ["Seed", "registered", "seeds"]
 
@@ -23,9 +24,10 @@ class Seed(NamedTuple):
 
 
 def seeds() -> list[Seed]:
-    """The seeds, by name; those of packages that are not walked left out."""
+    """The seeds, by name, those with sizes among their options and constants first."""
     made = {**make_seeds(), **custom_seeds()}
-    return [Seed(name, data) for name, data in sorted(made.items()) if name != "atan"]
+    every = [Seed(name, data) for name, data in sorted(made.items()) if name != "atan"]
+    return sorted(every, key=lambda seed: not any(knob[0] in ("option", "value", "custom") for knob in knobs_of(seed.data)))
 
 
 def registered() -> set[str]:

@@ -22,7 +22,7 @@ __all__ = ["Found", "Sweep"]
 QUICK = 0.4
 
 #: Models of one seed after which its search ends.
-_ENOUGH = 6
+_ENOUGH = 3
 
 
 @dataclass
@@ -54,6 +54,7 @@ class Sweep:
 
     engine: str
     pairs: int = 10
+    brief: bool = False
     folder: Path | None = None
     say: Callable[[str], None] = print
     found: list[Found] = field(default_factory=list)
@@ -66,7 +67,7 @@ class Sweep:
                 before = child.runs
                 ops = ops_of(seed.data)
                 found = len(self.found)
-                search = Search(seed, lambda case, data: self._run(child, case, data, ops, search, found), salt)
+                search = Search(seed, lambda case, data: self._run(child, case, data, ops, search, found), salt, self.brief)
                 search.run(self.pairs)
                 if search.fill is None:
                     self.say(f"{seed.name}: the seed itself does not run")
