@@ -10,6 +10,7 @@ import numpy as np
 
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.ops.callee import Callee
+from oplet.ops.checkpoint import charge
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder, numpy_dtype
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.flexbuffers import read_flexbuffer
@@ -24,6 +25,8 @@ __all__ = ["Context", "Declined", "EnsureError", "Node", "decline", "ensure", "e
 
 Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
+#: Arrays of less bytes than these are not counted, nor the parts of values that have more.
+_SMALL, _FEW = 1 << 16, 64
 #: What a kernel keeps for a node from one prepare to the next.
 Kept = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
 
@@ -118,6 +121,7 @@ class Node:
         "_cache",
         "_options",
         "_persistent",
+        "charged",
         "custom_options",
         "delegate",
         "in_place",
@@ -168,6 +172,7 @@ class Node:
         self._options = options
         self._cache: dict[Hashable, tuple[list[Array | None], Any]] | None = None
         self._persistent: dict[int, Tensor] | None = None
+        self.charged: set[Hashable] | None = None  # what was cached and charged since the node was prepared; the runtime's
 
     def options(self, cls: type[Options]) -> Options:
         """The node's options, which must be of the table `cls`; its defaults when the model has none."""
@@ -224,7 +229,10 @@ class Node:
             key: which of the node's values it is, and whatever it depends on besides the sources' values: types, shapes, what
                 `prepare` decided. The options of the node and the quantization of its tensors never change.
             sources: the tensors whose values it is made from; None for one that is left out.
-            make: makes it.
+            make: makes it. Arrays in it that are no views of the sources are charged (`oplet.charge`).
+
+        Raises:
+            LimitError: the model may not take so much.
         """
         arrays: list[Array | None] = []
         for tensor in sources:
@@ -239,6 +247,12 @@ class Node:
         # The arrays themselves and not their ids, which others may have once these are gone.
         if kept is None or len(kept[0]) != len(arrays) or not all(map(operator.is_, kept[0], arrays)):
             kept = self._cache[key] = arrays, make()
+        if self.charged is None:
+            self.charged = set()
+        if key not in self.charged:
+            self.charged.add(key)
+            if nbytes := _nbytes_of(kept[1], arrays):
+                charge(nbytes)
         return cast(Value, kept[1])
 
     def persistent(self, tensor: Tensor) -> Tensor:
@@ -456,3 +470,14 @@ class Context:
         their own, such as `("my_package", name)`.
         """
         raise NotImplementedError
+
+
+def _nbytes_of(value: object, sources: Sequence[Array | None]) -> int:
+    """The memory of the larger arrays in a value, less those that are views of what it is made from."""
+    if type(value) is np.ndarray:
+        if value.nbytes < _SMALL or any(source is not None and np.may_share_memory(value, source) for source in sources):
+            return 0
+        return value.nbytes
+    if isinstance(value, (tuple, list)) and len(value) <= _FEW:
+        return sum(_nbytes_of(part, sources) for part in value)
+    return 0

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["string_array"]
+__all__ = ["held_nbytes", "string_array", "strings_nbytes"]
+
+#: Bytes that Python takes for an object of type bytes besides its characters, and that an array takes to refer to it.
+_OBJECT, _REFERENCE = 33, 8
+#: Strings of so many bytes together are looked at more closely.
+_MANY = 1 << 20
+_KINDS = {bytes, str}
 
 
 def string_array(value: Any) -> NDArray[Any]:
@@ -34,3 +40,20 @@ def string_array(value: Any) -> NDArray[Any]:
     if array.dtype.kind == "S" and not array.ndim:
         return string_array(array.tobytes())
     return array.astype(object) if array.dtype.kind in "SU" else array
+
+
+def strings_nbytes(count: int, characters: int) -> int:
+    """The memory that so many strings take which have so many bytes together, with the array that holds them."""
+    return count * (_OBJECT + _REFERENCE) + characters
+
+
+def held_nbytes(array: NDArray[Any]) -> int:
+    """The memory of the strings that an array of objects holds; of many, each counts once however often it is there."""
+    values = array.ravel().tolist()
+    if not set(map(type, values)) <= _KINDS:
+        values = [value for value in values if isinstance(value, (bytes, str))]
+    nbytes = strings_nbytes(len(values), sum(map(len, values)))
+    if nbytes > _MANY:
+        different = dict(zip(map(id, values), values))
+        nbytes = strings_nbytes(len(different), sum(map(len, different.values())))
+    return nbytes

@@ -98,4 +98,5 @@ class Folding:
             tensor.data.setflags(write=False)
             tensor.allocation = _COMPUTED
         node.temporaries = []
+        node.kept = None, None  # it does not run again
         subgraph.session.memory.give_back(node)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.ops.checkpoint import Meter, swap_meter
+from oplet.ops.strings import held_nbytes
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Tensor
 
 __all__ = ["Limits", "Memory", "Watch"]
+
+#: Bytes that a tensor takes about, besides its values: what is kept of its name, shape, quantization and place.
+_TENSOR = 512
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,21 @@ class Limits:
                 raise LimitError(f"The limit {name} is {value!r}; give a positive number, or None for no limit.")
 
     def check_nodes(self, model: Model) -> None:
-        """Refuse a model of too many nodes, before anything is made of them.
+        """Refuse a model of too many nodes or tensors, before anything is made of them.
 
         Raises:
-            LimitError: it has more than `max_nodes`.
+            LimitError: it has more nodes than `max_nodes`, or what describes its tensors would take more than `max_arena_bytes`.
         """
-        count = sum(len(subgraph.operators or ()) for subgraph in model.outline.subgraphs or ())
+        subgraphs = model.outline.subgraphs or ()
+        count = sum(len(subgraph.operators or ()) for subgraph in subgraphs)
         if self.max_nodes is not None and count > self.max_nodes:
             raise LimitError(f"{model.name} has {count} nodes; Limits(max_nodes={self.max_nodes}) allows no more.")
+        count = sum(len(subgraph.tensors or ()) for subgraph in subgraphs)
+        if self.max_arena_bytes is not None and count * _TENSOR > self.max_arena_bytes:
+            raise LimitError(
+                f"{model.name} has {count} tensors, whose descriptions alone take about {count * _TENSOR} bytes; "
+                f"Limits(max_arena_bytes={self.max_arena_bytes}) allows no more."
+            )
 
 
 class Watch:
@@ -124,6 +135,7 @@ class Memory:
         self._model = model
         self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
         self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
+        self._strings: dict[Tensor | Node, int] = {}  # of tensors, besides their arrays
         self._own: dict[Tensor | Node, int] = {}  # tensors with memory outside of the arenas, nodes with what their kernels made
         self._total = 0
         self._planned: Node | None = None  # the node whose kernel is being prepared or bound
@@ -148,15 +160,45 @@ class Memory:
             LimitError: it is too large, or all together are.
         """
         nbytes = self.check_tensor(tensor)
-        self._total -= self._own.pop(tensor, 0)
+        self.give_back(tensor)
         if self._total + nbytes > self._most_together:
             self.check_arena(nbytes, tensor)
         self._own[tensor] = nbytes
         self._total += nbytes
 
+    def keep(self, nbytes: int, what: str) -> None:
+        """Count what is kept as long as the interpreter: constants that are no views of the file.
+
+        Raises:
+            LimitError: with it, the model would take more than `max_arena_bytes`.
+        """
+        if self._total + nbytes > self._most_together:
+            raise LimitError(
+                f"The constant {what} would take {nbytes} bytes once it is unpacked, and {self._model.name} {self._total + nbytes} with it; "
+                f"Limits(max_arena_bytes={self._most_together}) allows no more."
+            )
+        self._total += nbytes
+
     def give_back(self, owner: Tensor | Node) -> None:
         """A tensor, or a node's kernel, has no memory of its own any more."""
         self._total -= self._own.pop(owner, 0)
+        if self._strings:
+            self._total -= self._strings.pop(owner, 0)
+
+    def hold_strings(self, tensor: Tensor) -> None:
+        """Count the strings that a tensor has now, in place of those that it had; the array that holds them is counted already.
+
+        Raises:
+            LimitError: with them, the model takes more than `max_arena_bytes`.
+        """
+        nbytes = held_nbytes(tensor.data)
+        self._total += nbytes - self._strings.pop(tensor, 0)
+        self._strings[tensor] = nbytes
+        if self._total > self._most_together:
+            raise LimitError(
+                f"The strings of {tensor} take {nbytes} bytes, and {self._model.name} takes {self._total} with them; "
+                f"Limits(max_arena_bytes={self._most_together}) allows no more."
+            )
 
     def plan_for(self, node: Node | None) -> Node | None:
         """Have what is charged from now on belong to a node, None for nobody; returns the node it belonged to so far."""

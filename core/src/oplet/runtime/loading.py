@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from oplet.errors import ModelError
 from oplet.model.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
+from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
@@ -20,6 +22,7 @@ from oplet.schema.rows import Columns, Rows, as_rows
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
+    from oplet.runtime.limits import Memory
 
 __all__ = ["load_nodes", "load_tensors", "read_strings", "unpack"]
 
@@ -28,14 +31,18 @@ Array = NDArray[Any]
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
-def load_tensors(model: Model, subgraph: tables.SubGraph) -> list[Tensor]:
-    """The run-time tensors of a subgraph; constants are read when they are first used."""
+def load_tensors(model: Model, subgraph: tables.SubGraph, memory: Memory) -> list[Tensor]:
+    """The run-time tensors of a subgraph; constants are read when they are first used.
+
+    Args:
+        memory: counts what constants take that are no views of the file.
+    """
     rows = as_rows(subgraph.tensors)
     tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
     for index, table in rows.loose:
-        tensors[index] = _load_tensor(model, index, table)
+        tensors[index] = _load_tensor(model, index, table, memory)
     for group in rows.groups:
-        _load_group(model, group, tensors)
+        _load_group(model, group, tensors, memory)
     for index, details in _blockwise_details(rows):
         tensors[index].quantization = _blockwise(tensors, details, tensors[index])
     empty = [tensor for tensor in tensors if 0 in tensor.shape and tensor.allocation is Allocation.ARENA]
@@ -55,7 +62,7 @@ def _made(subgraph: tables.SubGraph) -> set[int]:
     return made.union(() if subgraph.inputs is None else subgraph.inputs.tolist())
 
 
-def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
+def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: Memory) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
     signature = table.shape_signature
     tensor = Tensor(index, table.name or "", table.type, shape)
@@ -68,11 +75,11 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor) -> Tensor:
         tensor.is_variable = True
         tensor.allocation = Allocation.PERSISTENT
     if (raw := model.tensor_bytes(table)) is not None:
-        _provide_constant(tensor, raw)
+        _provide_constant(tensor, raw, memory)
     return tensor
 
 
-def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor]) -> None:
+def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor], memory: Memory) -> None:
     """The same for tensors whose tables have the same fields."""
     numbers, column, values = group.numbers.tolist(), group.column, group.values
     for index, name, type, shape in zip(numbers, column("name"), column("type"), column("shape")):
@@ -90,15 +97,15 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         constant = model.constant
         for index, buffer, external in zip(numbers, column("buffer"), column("external_buffer")):
             if (buffer or external) and (raw := constant(buffer, external)) is not None:
-                _provide_constant(tensors[index], raw)
+                _provide_constant(tensors[index], raw, memory)
     for row, quantization in _quantizations(as_rows(values.get("quantization"))):
         tensors[numbers[row]].quantization = quantization
 
 
-def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8]) -> None:
+def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], memory: Memory) -> None:
     tensor.allocation = Allocation.CONSTANT
     sparse = tensor.sparsity is not None
-    tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name))
+    tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
 
 
 def _quantizations(rows: Rows[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:
@@ -142,21 +149,27 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 
 
 def _read_constant(
-    raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str
+    raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: Memory
 ) -> Array:
-    """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values."""
+    """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values.
+
+    Raises:
+        LimitError: what is no view would take more memory than is allowed.
+    """
     if type in _PLAIN and not sparse:
         array: Array = np.ndarray(shape, numpy_dtype(type), raw)
         array.flags.writeable = False
         return array
     what = f"tensor {index} ('{name}')"
     if type is TensorType.STRING:
+        memory.keep(strings_nbytes(math.prod(shape), raw.size), what)
         array = read_strings(raw, what)
         if array.size != int(np.prod(shape)):
             raise ModelError(f"String {what} holds {array.size} strings for the shape {list(shape)}.")
         array = array.reshape(shape)
     elif type in PACKED_BITS:
         count = raw.size * 8 // PACKED_BITS[type] if sparse else int(np.prod(shape))
+        memory.keep(count, what)
         array = unpack(raw, type, count)
         array = array if sparse else array.reshape(shape)
     else:

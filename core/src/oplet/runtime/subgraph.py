@@ -49,6 +49,7 @@ from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from oplet.runtime.delegation import Delegation
+    from oplet.runtime.limits import Memory
 
 __all__ = ["Subgraph"]
 
@@ -76,7 +77,7 @@ class Subgraph(KernelContext):
     """
 
     def __init__(self, session: Session, index: int, table: tables.SubGraph) -> None:
-        super().__init__(session, index, load_tensors(session.model, table))
+        super().__init__(session, index, load_tensors(session.model, table, session.memory))
         self.name = table.name or ""
         self._variables = [tensor for tensor in self._tensors if tensor.is_variable]
         self.nodes = load_nodes(session.model, table, self._tensors)
@@ -490,6 +491,7 @@ class Subgraph(KernelContext):
             inputs, outputs = node.inputs[:], node.outputs[:]
             declined: Declined | None = None
             self.session.memory.give_back(node)
+            node.charged = None
             outer = self.session.memory.plan_for(node)
             try:
                 check_inputs(node, self.session.memory)
@@ -508,6 +510,11 @@ class Subgraph(KernelContext):
         return True
 
     def bind_node(self, node: Node) -> Thunk:
+        thunk = self._bound(node)
+        strings = [tensor for tensor in node.outputs if tensor.dtype.hasobject and tensor.type is TensorType.STRING]
+        return partial(_run_counted, thunk, strings, self.session.memory) if strings else thunk
+
+    def _bound(self, node: Node) -> Thunk:
         registration = node.registration
         if registration is None:
             raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
@@ -543,3 +550,11 @@ class Subgraph(KernelContext):
 
     def explained(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         return explained(cls, node, error, what, f"subgraph {self.index} of {self.session.model.name}")
+
+
+def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: Memory) -> None:
+    """Run a node, and count the strings that it made."""
+    thunk()
+    for tensor in strings:
+        if tensor.has_data:
+            memory.hold_strings(tensor)

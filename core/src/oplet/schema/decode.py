@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from oplet.schema.decoder import SOFFSET, UOFFSET, VTABLE_HEAD, Decoder, Layout, Numbers
+from oplet.schema.decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Decoder, Layout, Numbers
 from oplet.schema.rows import Columns, Rows, Vectors
 from oplet.schema.table import Field, Table
 
@@ -89,11 +89,12 @@ class _Together(Decoder):
     def together(self, cls: type[Table], vtable: int, positions: Numbers) -> dict[str, Any] | None:
         """The fields of tables of one vtable, at multiples of four; None if they must be read one by one."""
         layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, int(positions[0]))
+        nbytes = len(positions) * max(layout.size, 4)
+        if nbytes > self.tables_left:
+            raise self.fail("more tables than its bytes can hold", int(positions[0]))
         columns = self.columns(cls, layout, positions)
         if columns is not None:
-            self.tables_left -= len(positions)
-            if self.tables_left < 0:
-                raise self.fail("more tables than its bytes can hold", int(positions[0]))
+            self.tables_left -= nbytes
         return columns
 
     def columns(self, cls: type[Table], layout: Layout, positions: Numbers) -> dict[str, Any] | None:
@@ -113,8 +114,8 @@ class _Together(Decoder):
             result.update(zip(layout.groups[0][1], zip(*layout.whole[0].iter_unpack(rows.tobytes()))))
         for name, members in layout.enums:
             result[name] = [members.get(number, number) for number in result[name]]
-        for name, offset, dtype, _ in layout.vectors:
-            vectors = self.vectors(positions + offset + rows[:, offset >> 2], dtype)
+        for name, offset, dtype, shared in layout.vectors:
+            vectors = self.vectors(positions + offset + rows[:, offset >> 2], dtype, shared)
             if vectors is None:
                 return None
             result[name] = vectors
@@ -134,11 +135,11 @@ class _Together(Decoder):
         nbytes: Numbers = np.multiply(self.words["u"].take(targets >> 2), itemsize, dtype=np.int64)
         return nbytes if _highest(targets + nbytes) + 4 + end <= self.size else None
 
-    def vectors(self, targets: Numbers, dtype: np.dtype[Any]) -> Vectors | None:
+    def vectors(self, targets: Numbers, dtype: np.dtype[Any], shared: bool) -> Vectors | None:
         nbytes = self.spans(targets, dtype.itemsize, 0)
-        if nbytes is None or (total := int(np.add.reduce(nbytes))) > self.bytes_left:
+        if nbytes is None or (total := int(np.add.reduce(nbytes))) > (self.shared_left if shared else self.numbers_left):
             return None
-        self.bytes_left -= total
+        self.allows(total, shared)
         starts = targets + 4
         stops = starts + nbytes
         if dtype.itemsize == 4:
@@ -164,14 +165,16 @@ class _Together(Decoder):
             near = str(self.buffer[low:high], "latin-1")
             found = [near[start:stop] for start, stop in zip((starts - low).tolist(), (stops - low).tolist())]
             if all(map(str.isascii, found)):
+                self.spend_text(int(lengths.sum()) + STRING_HEAD * len(found), int(starts[0]))
                 return found
         return [self.string(start, length) for start, length in zip(starts.tolist(), lengths.tolist())]
 
     def lists(self, cls: type[Table], targets: Numbers) -> list[Sequence[Table]] | None:
         """Vectors of tables, whose tables are read together."""
         nbytes = self.spans(targets, 4, 0)
-        if nbytes is None or int(np.add.reduce(nbytes)) > 4 * self.tables_left:
+        if nbytes is None or (total := int(np.add.reduce(nbytes))) > self.tables_left:
             return None
+        self.tables_left -= total
         counts = nbytes >> 2
         ends = np.add.accumulate(counts)
         at = np.repeat(targets + 4 - 4 * (ends - counts), counts) + 4 * np.arange(int(ends[-1]))

@@ -1,8 +1,9 @@
 """Read tables from FlatBuffers bytes one by one, checking every offset before it is followed.
 
 The file comes from a stranger: each table, vtable, vector and string must lie inside the buffer, where its kind may begin. The
-number of tables and the bytes of all vectors and strings together are bounded by the file's size, so that reading, and whoever
-looks once at everything that was read, takes time linear in it whatever its offsets say.
+bytes of all tables, of all vectors of numbers and of all strings are bounded by the file's size, each kind together, before they are
+read: parts that share their bytes count as often as they are referred to. So reading, and whoever looks once at everything that was
+read, takes time and memory linear in the file's size, whatever its offsets say.
 
 A vtable is shared by all tables that have the same fields, so what it says is worked out once and then kept.
 """
@@ -19,7 +20,7 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.schema.table import Field, Table
 
-__all__ = ["SOFFSET", "UOFFSET", "VTABLE_HEAD", "Decoder", "Layout", "Numbers"]
+__all__ = ["SOFFSET", "STRING_HEAD", "UOFFSET", "VTABLE_HEAD", "Decoder", "Layout", "Numbers"]
 
 T = TypeVar("T", bound=Table)
 Numbers = np.ndarray[Any, Any]
@@ -31,8 +32,14 @@ _ENUM_MEMBERS: dict[type[IntEnum], dict[int, IntEnum]] = {}
 
 #: How many unknown parts of a file are named; a file can hold millions.
 _UNKNOWN_KEPT = 8
-#: How many times the file's size all vectors and strings may have together: offsets can lead to the same one again and again.
+#: How many times the file's size the constants may have together, which nobody copies: buffers may share their bytes.
 _SHARED = 16
+#: Bytes by which the tables, the vectors of numbers, and the strings may be more than the file: small parts of small files are shared.
+_SPARE = 1 << 16
+#: What a string takes besides its characters and is there in the file too, in bytes: its length, and an offset that leads to it.
+STRING_HEAD = 8
+#: In UTF-8, bytes from here on begin characters that Python keeps in four bytes, as it then keeps the whole string.
+_ASTRAL = 0xF0
 #: Bytes of a string that is decoded once for all who refer to it.
 _LONG = 32
 #: Tables that are larger than tables of few fields are, in bytes, are not read together.
@@ -45,7 +52,9 @@ class Layout(NamedTuple):
     size: int
     groups: list[tuple[struct.Struct, list[str]]]  # numbers, and offsets to what lies elsewhere; one group unless some overlap
     enums: list[tuple[str, dict[int, IntEnum]]]
-    vectors: list[tuple[str, int, np.dtype[Any], int]]  # of numbers: name, where its offset lies, and what it is made of
+    vectors: list[
+        tuple[str, int, np.dtype[Any], bool]
+    ]  # of numbers: name, where its offset lies, of what, whether bytes are shared
     references: list[tuple[Field, int]]  # the others
     unions: list[tuple[Field, int, int]]  # the union, where its value's offset lies (0: nowhere), where its type lies
     unknown: list[int]  # ids of fields that the class does not declare
@@ -72,9 +81,9 @@ class Decoder:
         self.where = where
         self.unknown = unknown
         self.layouts: dict[tuple[int, type[Table]], Layout] = {}
-        # A table takes at least 8 bytes: its offset in a vector or table, and its offset to a vtable.
-        self.tables_left = self.size // 8 + 8
-        self.bytes_left = self.size * _SHARED
+        # In bytes, as they lie in the file: no part of a file that shares nothing is counted twice.
+        self.tables_left = self.numbers_left = self.text_left = self.size + _SPARE
+        self.shared_left = self.size * _SHARED
         self.strings: dict[int, str] = {}
 
     def fail(self, what: str, position: int) -> ModelError:
@@ -146,7 +155,7 @@ class Decoder:
                 places.append((offset, field.flags.packer_type.format.lstrip("<"), width, field.name))
             else:
                 if field.kind == "vector":
-                    layout.vectors.append((field.name, offset, field.dtype, field.dtype.itemsize))
+                    layout.vectors.append((field.name, offset, field.dtype, field.shared))
                 else:
                     layout.references.append((field, offset))
                 places.append((offset, "I", 4, field.name))
@@ -160,15 +169,15 @@ class Decoder:
         return layout
 
     def table(self, cls: type[T], position: int) -> T:
-        self.tables_left -= 1
-        if self.tables_left < 0:
-            raise self.fail("more tables than its bytes can hold", position)
         buffer, whole = self.buffer, self.size
         vtable = position - SOFFSET.unpack_from(buffer, position)[0]
         layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, position)
         size, groups, enums, vectors, references, unions, unknown, wide, _ = layout
         if position % 4 or position + size > whole:
             raise self.fail(f"{cls.__name__} does not fit into the file", position)
+        self.tables_left -= size if size > 4 else 4
+        if self.tables_left < 0:
+            raise self.fail("more tables than its bytes can hold", position)
         for offset in wide:
             if (position + offset) % 8:
                 raise self.fail(f"a field of {cls.__name__} is not aligned", position + offset)
@@ -183,14 +192,14 @@ class Decoder:
         for name, members in enums:
             number = values[name]
             values[name] = members.get(number, number)
-        for name, offset, dtype, itemsize in vectors:
+        for name, offset, dtype, shared in vectors:
             target = position + offset + values[name]
             start = target + 4
             if start > whole or target % 4:
                 raise self.misplaced(cls, name, position + offset, target)
+            itemsize = dtype.itemsize
             nbytes = UOFFSET.unpack_from(buffer, target)[0] * itemsize
-            self.bytes_left -= nbytes
-            if start + nbytes > whole or self.bytes_left < 0:
+            if start + nbytes > whole or not self.allows(nbytes, shared):
                 raise self.too_long(cls, name, target, start + nbytes)
             if itemsize == 4:
                 values[name] = self.words[dtype.kind][start >> 2 : (start + nbytes) >> 2]
@@ -208,6 +217,14 @@ class Decoder:
         result = cls.__new__(cls)
         result.__dict__ = values
         return result
+
+    def allows(self, nbytes: int, shared: bool) -> bool:
+        """Whether vectors of numbers may have so many bytes more; they are counted."""
+        if shared:
+            self.shared_left -= nbytes
+            return self.shared_left >= 0
+        self.numbers_left -= nbytes
+        return self.numbers_left >= 0
 
     def union(self, cls: type[Table], field: Field, position: int, offset: int, hidden: int) -> Table | None:
         member = self.buffer[position + hidden] if hidden else 0
@@ -253,7 +270,8 @@ class Decoder:
         end = start + 4 * length
         if end > self.size:
             raise self.fail(f"{cls.__name__}.{field.name} of {length} tables does not fit into the file", start - 4)
-        if length > self.tables_left:
+        self.tables_left -= 4 * length
+        if self.tables_left < 0:
             raise self.fail("more tables than its bytes can hold", start)
         targets = self.array[start:end].view("<u4") + np.arange(start, end, 4)
         outside = targets > self.size - 4
@@ -271,13 +289,20 @@ class Decoder:
     def string(self, start: int, length: int) -> str:
         text = self.strings.get(start) if length > _LONG else None
         if text is None:
-            self.bytes_left -= length
-            if self.bytes_left < 0:
-                raise self.fail("a string shares its bytes with too many others", start - 4)
-            text = str(self.buffer[start : start + length], "utf-8", "surrogateescape")
+            self.spend_text(length + STRING_HEAD, start)
+            raw = bytes(self.buffer[start : start + length])
+            if not raw.isascii():
+                self.spend_text(length * (3 if int(self.array[start : start + length].max()) >= _ASTRAL else 1), start)
+            text = raw.decode("utf-8", "surrogateescape")
             if length > _LONG:
                 self.strings[start] = text
         return text
+
+    def spend_text(self, nbytes: int, start: int) -> None:
+        """Refuse strings that take more memory than the file can hold."""
+        self.text_left -= nbytes
+        if self.text_left < 0:
+            raise self.fail("a string shares its bytes with too many others", start - 4)
 
 
 def _groups(places: list[tuple[int, str, int, str]]) -> list[tuple[struct.Struct, list[str]]]:

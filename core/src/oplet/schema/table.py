@@ -34,9 +34,10 @@ class Field:
         table: the table class of a table or a vector of tables.
         members: a union's table classes by member number.
         since: the first op version that knows the field.
+        shared: whether several such vectors may well have the same bytes of a file.
     """
 
-    __slots__ = ("default", "enum", "flags", "id", "kind", "members", "name", "since", "table")
+    __slots__ = ("default", "enum", "flags", "id", "kind", "members", "name", "shared", "since", "table")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Field:
         table: type[Table] | None = None,
         members: Mapping[int, type[Table]] | None = None,
         since: int = 1,
+        shared: bool = False,
     ) -> None:
         self.id = id
         self.kind = kind
@@ -58,6 +60,7 @@ class Field:
         self.table = table
         self.members = members
         self.since = since
+        self.shared = shared
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -152,11 +155,12 @@ def union(id: int, members: Mapping[int, type[Table]]) -> Any:
     return Field(id, "union", members=members)
 
 
-def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: int = 1) -> Any:
+def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: int = 1, shared: bool = False) -> Any:
     """A vector of numbers, decoded to a numpy view; absent reads as None, which is not the same as empty.
 
     Args:
         element: "bool", "int8", "uint8", "uint16", "int32", "uint32", "int64" or "float32".
+        shared: whether several may have the same bytes of a file, as constants may, which nobody copies.
     """
     flags = {
         "bool": N.BoolFlags,
@@ -168,7 +172,7 @@ def vector(id: int, element: str, *, enum: type[IntEnum] | None = None, since: i
         "int64": N.Int64Flags,
         "float32": N.Float32Flags,
     }[element]
-    return Field(id, "vector", flags=flags, enum=enum, since=since)
+    return Field(id, "vector", flags=flags, enum=enum, since=since, shared=shared)
 
 
 class Table:

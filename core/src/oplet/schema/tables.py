@@ -157,7 +157,7 @@ class SubGraph(Table):
 class Buffer(Table):
     """Constant data, inside the FlatBuffer or at `offset` of the file."""
 
-    data: NDArray[np.uint8] | None = vector(0, "uint8")
+    data: NDArray[np.uint8] | None = vector(0, "uint8", shared=True)
     offset: int = uint64(1)
     size: int = uint64(2)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any, Final, cast
 
@@ -15,7 +15,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import clip
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.elementwise.blocks import run_blocks
-from oplet_builtin_ops.layers.program import Call, repeated, run_calls
+from oplet_builtin_ops.layers.program import Call, repeated, run_program
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
 
 __all__ = [
@@ -205,11 +205,14 @@ def add_pair_scratch(context: Context, node: Node) -> None:
 def _lookups(table: Array, index: Array, wide: Array, target: Array) -> Thunk:
     """What looks up all values, as many at a time as `wide` has room for: `take` copies indices of other types than int64."""
     step = max(1, len(wide))
-    pieces = [(index[i : i + step], target[i : i + step]) for i in range(0, len(index), step)]
-    calls: list[Call] = []
-    for narrow, part in pieces:
-        calls += [(np.copyto, (wide[: len(part)], narrow)), (table.take, (wide[: len(part)], None, part, "clip"))]
-    return run_calls(calls)
+
+    def calls() -> Iterator[Call]:
+        for start in range(0, len(index), step):
+            part = target[start : start + step]
+            yield np.copyto, (wide[: len(part)], index[start : start + step])
+            yield table.take, (wide[: len(part)], None, part, "clip")
+
+    return run_program(calls)
 
 
 def _widened(tensor: Tensor) -> NDArray[np.int64]:

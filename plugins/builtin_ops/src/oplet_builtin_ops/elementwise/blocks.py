@@ -46,7 +46,7 @@ def run_blocks(
         if scratch is not None:
             block = (*block, scratch[lane, : block[-1].size].reshape(block[-1].shape))
         programs[lane] += calls(*block)
-    return run_calls(run_lanes(context, programs))
+    return run_calls(run_lanes(context, [program.copy for program in programs if program]))
 
 
 def _division(context: Context, size: int, passes: int) -> tuple[int, int]:

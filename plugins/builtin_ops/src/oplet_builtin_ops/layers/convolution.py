@@ -6,8 +6,9 @@ A strip stays in the cache from the gathering to the last pass over its outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Tensor, TensorType
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
 from oplet_builtin_ops.layers.rows import strip_size
-from oplet_builtin_ops.layers.windows import Strip, Windows, shared_strips
+from oplet_builtin_ops.layers.windows import Strip, Windows, by_lane, longest_strip, shared_strips
 
 __all__ = ["Products", "filter_matrices", "plan_products"]
 
@@ -28,6 +29,10 @@ Array = NDArray[Any]
 _PRODUCT = 1.5e-11
 #: Outputs of a strip where threads share a layer: their calls should be long, see `program.lane_count`.
 _SHARED = 1 << 17
+#: Groups that get calls of their own; more are gathered, and multiplied, in one call, which takes longer for each value.
+_FEW_GROUPS = 64
+#: Values of patches, of all groups together, in a strip.
+_GATHERED = 1 << 23
 
 
 @dataclass
@@ -68,7 +73,7 @@ class Products:
 
     def calls(
         self, source: Array, pad: Any, matrices: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
-    ) -> list[Call]:
+    ) -> Iterator[Call]:
         """The calls that compute everything.
 
         Args:
@@ -78,51 +83,63 @@ class Products:
             output: (windows, filters); where the products go if there are no accumulators.
             finish: the calls that finish a strip, given its products.
         """
-        program: list[Call] = []
         if not self.strips:
-            return program
-        windows = self.windows
-        lanes: list[list[Call]] = [[] for _ in range(self.lanes)]
-        if self.padded is not None:
-            padded = self.padded.data
-            for number, strips in windows.padded_apart(self.strips):
-                part = program if number < 0 else lanes[number]
-                part += windows.padding_calls(source, padded, pad, strips)
-            source = padded
-        depth = self.depth
-        if self.columns is None:
-            seen = source.reshape(windows.count, depth)
+            return
+        windows, padded = self.windows, None if self.padded is None else self.padded.data
+        padded_at_once = padded is not None and windows.padded_apart(self.strips)[0][0] < 0
+        if padded is not None and padded_at_once:
+            yield from windows.padding_calls(source, padded, pad, self.strips)
+
+        def lane_calls(lane: int, strips: Sequence[Strip]) -> Iterator[Call]:
+            if padded is not None and not padded_at_once:
+                yield from windows.padding_calls(source, padded, pad, strips)
+            yield from self._lane_calls(lane, strips, source if padded is None else padded, matrices, output, finish)
+
+        yield from run_lanes(self.context, [partial(lane_calls, *lane) for lane in by_lane(self.strips)])
+
+    def _lane_calls(
+        self,
+        lane: int,
+        strips: Sequence[Strip],
+        source: Array,
+        matrices: Array,
+        output: Array,
+        finish: Callable[[Strip, Array], list[Call]],
+    ) -> Iterator[Call]:
+        """The calls of a lane, once the map has its padding."""
+        depth, columns = self.depth, None if self.columns is None else self.columns.data[lane]
+        if columns is None:
+            seen = source.reshape(self.windows.count, depth)
         else:
-            seen = source.reshape(-1, depth) if self._gathers_rows else windows.patches(source)
+            seen = source.reshape(-1, depth) if self._gathers_rows else self.windows.patches(source)
             if self.added:
-                for lane, columns in zip(lanes, self.columns.data):
-                    lane.append((columns[:, depth].fill, (1,)))
-        for strip in self.strips:
+                yield columns[:, depth].fill, (1,)
+        width = self.filters // self.groups
+        for strip in strips:
             start, stop = strip.start, strip.stop
             block = output[start:stop]
             if self.accumulators is not None:
-                block = self.accumulators.data[strip.lane, : stop - start]
-            lane = lanes[strip.lane]
-            if self.columns is None:
-                lane.append((np.matmul, (seen[start:stop], matrices[0], block)))
+                block = self.accumulators.data[lane, : stop - start]
+            if columns is None:
+                yield np.matmul, (seen[start:stop], matrices[0], block)
             else:
-                parts = self._gather(lane, seen, strip, self.columns.data[strip.lane])
+                parts, gather = self._gather(seen, strip, columns)
+                yield from gather
                 if self.groups == 1:
-                    lane.append((np.matmul, (parts[0], matrices[0], block)))
-                else:
-                    width = self.filters // self.groups
+                    yield np.matmul, (parts[0], matrices[0], block)
+                elif self.groups <= _FEW_GROUPS:
                     for group in range(self.groups):
-                        target = block[:, group * width : (group + 1) * width]
-                        lane.append((np.matmul, (parts[group], matrices[group], target)))
-            lane += finish(strip, block)
-        return program + run_lanes(self.context, lanes)
+                        yield np.matmul, (parts[group], matrices[group], block[:, group * width : (group + 1) * width])
+                else:
+                    yield np.matmul, (parts, matrices, block.reshape(stop - start, self.groups, width).swapaxes(0, 1))
+            yield from finish(strip, block)
 
     @property
     def _gathers_rows(self) -> bool:
         return self.groups == 1 and self.windows.are_rows
 
-    def _gather(self, lane: list[Call], seen: Array, strip: Strip, columns: Array) -> Array:
-        """Add the calls that gather the patches of a strip; return these, (groups, windows, depth + added).
+    def _gather(self, seen: Array, strip: Strip, columns: Array) -> tuple[Array, list[Call]]:
+        """The patches of a strip, (groups, windows, depth + added), and the calls that gather them.
 
         Args:
             seen: what all windows see.
@@ -131,16 +148,15 @@ class Products:
         count, depth, groups = strip.stop - strip.start, self.depth, self.groups
         parts = columns.reshape(-1)[: count * (depth + self.added) * groups].reshape(groups, count, depth + self.added)
         if self._gathers_rows:
-            lane.append((convert, (parts[0, :, :depth], seen[strip.start : strip.stop])))
-            return parts
+            return parts, [(convert, (parts[0, :, :depth], seen[strip.start : strip.stop]))]
         patches = seen[strip.where]
         size = self.windows.channels // groups
         target = parts.reshape(groups, *patches.shape[:-1], size)
         if groups == 1:
-            lane.append((convert, (target[0], patches)))
-        else:
-            lane += [(convert, (target[g], patches[..., g * size : (g + 1) * size])) for g in range(groups)]
-        return parts
+            return parts, [(convert, (target[0], patches))]
+        if groups <= _FEW_GROUPS:
+            return parts, [(convert, (target[g], patches[..., g * size : (g + 1) * size])) for g in range(groups)]
+        return parts, [(convert, (np.moveaxis(target, 0, -2), patches.reshape(*patches.shape[:-1], groups, size)))]
 
 
 def plan_products(
@@ -169,10 +185,12 @@ def plan_products(
     gathered = source != compute or groups > 1 or not windows.are_rows
     size = strip_size(depth, filters // groups, gathered)
     lanes = lane_count(context, windows.count * filters * depth * _PRODUCT)
+    if gathered:
+        size = max(1, min(size, _GATHERED // max(1, depth * groups)))
     if lanes > 1 and not gathered:
         size = max(size, _SHARED // filters)
     strips = shared_strips(windows, size, by_image, lanes)
-    longest = max([strip.stop - strip.start for strip in strips], default=0)
+    longest = longest_strip(strips)
     return Products(
         windows,
         groups,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -18,6 +18,8 @@ __all__ = ["Convolution", "window_axes_3d"]
 
 #: About as many gathered values as stay in the cache until they are multiplied.
 _GATHERED = 196608
+#: Groups that get calls of their own; more are gathered, and multiplied, several at once.
+_FEW_GROUPS = 64
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,19 @@ class Convolution:
     @property
     def columns_size(self) -> int:
         """The scratch values that `calls` needs for gathered patches."""
-        return self._strip * prod(self.out[1:]) * self.depth
+        size = self._images * self._strip * prod(self.out[1:]) * self.depth
+        return size if self.groups <= _FEW_GROUPS else size * self._together(size)
+
+    def _together(self, size: int) -> int:
+        """How many groups are multiplied at once, where the patches of one have so many values."""
+        return 1 if self.groups <= _FEW_GROUPS else max(1, min(self.groups, _GATHERED // max(1, size)))
+
+    @property
+    def _images(self) -> int:
+        """How many maps are multiplied at once, where all of their windows are."""
+        if self.axes and self._strip < self.out[0]:
+            return 1
+        return max(1, min(self.batch, _GATHERED // max(1, prod(self.out) * self.depth)))
 
     @property
     def _strip(self) -> int:
@@ -61,7 +75,7 @@ class Convolution:
 
     def calls(
         self, maps: Array, weights: Array, columns: Array, target: Array, finish: Callable[[Array], list[Call]]
-    ) -> list[Call]:
+    ) -> Iterator[Call]:
         """The calls that convolve.
 
         Args:
@@ -72,30 +86,47 @@ class Convolution:
             finish: the calls that follow on a block of results, (windows, filters).
         """
         if not target.size:
-            return []
+            return
         if not self.depth:
-            return [(target.fill, (0,)), *finish(target.reshape(-1, self.filters))]
+            yield target.fill, (0,)
+            yield from finish(target.reshape(-1, self.filters))
+            return
         matrix = weights.reshape(self.depth, self.filters)
         patches = self._patches(maps)
         inner, width = self.channels // self.groups, self.filters // self.groups
         # Windows of one value, side by side, are rows already.
         in_place = self.groups == 1 and all(axis.filter == axis.stride == 1 for axis in self.axes)
-        program: list[Call] = []
-        for image in range(self.batch):
-            for start in range(0, self.out[0] if self.axes else 1, self._strip):
-                part = (image, slice(start, start + self._strip)) if self.axes else (image,)
-                block = target[part].reshape(-1, self.filters)
-                rows: Array = columns[: len(block) * self.depth].reshape(len(block), self.depth)
-                for group in range(self.groups):
-                    seen = patches[part][..., group * inner : (group + 1) * inner]
-                    if in_place:
-                        rows = seen.reshape(rows.shape)
-                    else:
-                        program.append((np.copyto, (rows.reshape(seen.shape), seen)))
-                    picked = slice(group * width, (group + 1) * width)
-                    program.append((np.matmul, (rows, matrix[:, picked], block[:, picked])))
-                program += finish(block)
-        return program
+        steps = self.out[0] if self.axes else 1
+        for image in range(0, self.batch, self._images):
+            images = slice(image, image + self._images)
+            for start in range(0, steps, self._strip):
+                part = (images, slice(start, start + self._strip)) if self.axes else (images,)
+                seen, block = patches[part], target[part].reshape(-1, self.filters)
+                if in_place:
+                    yield np.matmul, (seen.reshape(len(block), self.depth), matrix, block)
+                elif self.groups <= _FEW_GROUPS:
+                    rows: Array = columns[: len(block) * self.depth].reshape(len(block), self.depth)
+                    for group in range(self.groups):
+                        taken = seen[..., group * inner : (group + 1) * inner]
+                        picked = slice(group * width, (group + 1) * width)
+                        yield np.copyto, (rows.reshape(taken.shape), taken)
+                        yield np.matmul, (rows, matrix[:, picked], block[:, picked])
+                else:
+                    yield from self._grouped_calls(seen, matrix, columns, block)
+                yield from finish(block)
+
+    def _grouped_calls(self, seen: Array, matrix: Array, columns: Array, block: Array) -> Iterator[Call]:
+        """The calls that gather and multiply many groups, some of them at a time."""
+        windows, count = len(block), self.groups
+        by_group = np.moveaxis(seen.reshape(*seen.shape[:-1], count, -1), -2, 0)
+        matrices = matrix.reshape(self.depth, count, -1).swapaxes(0, 1)
+        results = block.reshape(windows, count, -1).swapaxes(0, 1)
+        step = self._together(windows * self.depth)
+        for first in range(0, count, step):
+            taken = by_group[first : first + step]
+            rows = columns[: len(taken) * windows * self.depth].reshape(len(taken), windows, self.depth)
+            yield np.copyto, (rows.reshape(taken.shape), taken)
+            yield np.matmul, (rows, matrices[first : first + step], results[first : first + step])
 
     def _patches(self, maps: Array) -> Array:
         """What each window sees, a view of shape (batch, out..., taps..., channels)."""

@@ -7,17 +7,17 @@ are first sorted by their phase, so that neighbours are side by side again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Tensor, TensorType
+from oplet import Context, Node, Tensor, TensorType, charge
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
-from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, shared_strips, strided
+from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, by_lane, longest_strip, shared_strips, strided
 
 __all__ = ["Taps", "plan_taps"]
 
@@ -28,11 +28,17 @@ _einsum: Final[Any] = (np._core if hasattr(np, "_core") else np.core).multiarray
 
 #: Values in an inner loop: long enough to hide its overhead, short enough for the first-level cache.
 _INNER = 1024
+#: Weights that are made by repeating them.
+_REPEATED = 1 << 20
 #: With so many channels inner loops are long enough without joining windows.
 _MANY_CHANNELS = 256
+#: Columns are sorted by no more remainders.
+_PHASES = 64
 
 #: Sums in a strip; in one that sorts its columns, which reads several columns for each of them and keeps more of them at once.
 _STRIP, _SORTED_STRIP = 1 << 16, 20 << 10
+#: Products in a strip, at most: windows of very many taps are done few at a time, so that a call does not take long.
+_PRODUCTS = 1 << 28
 
 #: About how many seconds a tap and the last passes over an output take.
 _TAP, _FINISH = 1.2e-10, 3e-10
@@ -79,7 +85,7 @@ class Taps:
 
     def calls(
         self, source: Array, pad: Any, weights: Array, output: Array, finish: Callable[[Strip, Array], list[Call]]
-    ) -> list[Call]:
+    ) -> Iterator[Call]:
         """The calls that compute everything.
 
         Args:
@@ -89,47 +95,66 @@ class Taps:
             output: (windows, channels); where the sums go if there are no accumulators.
             finish: the calls that finish a strip, given its sums.
         """
-        program: list[Call] = []
         if not self.strips:
-            return program
+            return
         planes = [source]
-        lanes: list[list[Call]] = [[] for _ in range(self.lanes)]
         if self.padded is not None and not self.by_strip:
             planes = list(self.padded.data[0])
-            program += self._fill_calls(source, pad, planes, self.windows.rows_read(self.strips))
-        channels = self.windows.channels
+            yield from self._fill_calls(source, pad, planes, self.windows.rows_read(self.strips))
         tiled: dict[tuple[int, int], Array] = {}
-        sets = self.padded.data if self.padded is not None and self.by_strip else None
-        for strip in self.strips:
+        lanes = [
+            partial(self._lane_calls, lane, strips, source, pad, planes, weights, tiled, output, finish)
+            for lane, strips in by_lane(self.strips)
+        ]
+        yield from run_lanes(self.context, lanes)
+
+    def _lane_calls(
+        self,
+        lane: int,
+        strips: Sequence[Strip],
+        source: Array,
+        pad: Any,
+        planes: list[Array],
+        weights: Array,
+        tiled: dict[tuple[int, int], Array],
+        output: Array,
+        finish: Callable[[Strip, Array], list[Call]],
+    ) -> Iterator[Call]:
+        """The calls of a lane.
+
+        Args:
+            planes: the map, sorted by columns if that is done for all strips at once.
+            tiled: the weights that were repeated so far.
+        """
+        channels = self.windows.channels
+        planes_of_strip = self.padded.data[lane] if self.padded is not None and self.by_strip else None
+        for strip in strips:
             start, stop = strip.start, strip.stop
             count = stop - start
             block = output[start:stop]
             if self.accumulators is not None:
-                block = self.accumulators.data[strip.lane, : count * channels].reshape(count, channels)
-            lane = lanes[strip.lane]
+                block = self.accumulators.data[lane, : count * channels].reshape(count, channels)
             images, rows, seen = strip.where
-            if sets is not None:
+            if planes_of_strip is not None:
                 read = self.windows.rows_read([strip])
                 size = read.padded.stop - read.padded.start
-                planes = list(sets[strip.lane, :, :, :size])
-                lane += self._fill_calls(source, pad, planes, Rows(slice(0, size), read.source, read.top))
+                planes = list(planes_of_strip[:, :, :size])
+                yield from self._fill_calls(source, pad, planes, Rows(slice(0, size), read.source, read.top))
                 rows = slice(0, rows.stop - rows.start)
-                strip = Strip((images, rows, seen), start, stop, strip.lane)
+                strip = Strip((images, rows, seen), start, stop, lane)
             shape = images.stop - images.start, rows.stop - rows.start, seen.stop - seen.start, channels
-            lane += self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
+            yield from self._phase_calls(planes[0], 0, strip, weights, tiled, block.reshape(shape))
             if self.spare is not None:
-                spare = self.spare.data[strip.lane, : count * channels]
+                spare = self.spare.data[lane, : count * channels]
                 for phase in range(1, self.phases):
-                    lane += self._phase_calls(planes[phase], phase, strip, weights, tiled, spare.reshape(shape))
-                    lane.append((np.add, (block, spare.reshape(block.shape), block)))
-            lane += finish(strip, block)
-        return program + run_lanes(self.context, lanes)
+                    yield from self._phase_calls(planes[phase], phase, strip, weights, tiled, spare.reshape(shape))
+                    yield np.add, (block, spare.reshape(block.shape), block)
+            yield from finish(strip, block)
 
-    def _fill_calls(self, source: Array, pad: Any, planes: list[Array], rows: Rows) -> list[Call]:
+    def _fill_calls(self, source: Array, pad: Any, planes: list[Array], rows: Rows) -> Iterator[Call]:
         before, sorting = self.windows.width.before, self.sorting
         source = source[:, rows.source]
         batch, height, _, channels = source.shape
-        program: list[Call] = []
         for phase, plane in enumerate(planes):
             # Column `phase + j * sorting` of the padded map is column j of the plane.
             first = max(0, -(-(before - phase) // sorting))
@@ -137,20 +162,18 @@ class Taps:
             columns = source[:, :, start::sorting]
             count = columns.shape[2]
             plane = plane[:, rows.padded]
-            program += border_calls(plane, pad, rows.top, height, first, count)
+            yield from border_calls(plane, pad, rows.top, height, first, count)
             if not height:
                 continue
             target = plane[:, rows.top : rows.top + height, first : first + count]
-            program.append(
-                (convert, (target.reshape(batch, height, count, channels, self.multiplier), columns[..., None]))
-                if self.multiplier > 1
-                else (convert, (target, columns))
-            )
-        return program
+            if self.multiplier > 1:
+                yield convert, (target.reshape(batch, height, count, channels, self.multiplier), columns[..., None])
+            else:
+                yield convert, (target, columns)
 
     def _phase_calls(
         self, plane: Array, phase: int, strip: Strip, weights: Array, tiled: dict[tuple[int, int], Array], target: Array
-    ) -> list[Call]:
+    ) -> Iterator[Call]:
         _, h, w, channels = self.windows
         images, rows, columns = strip.where
         sorting = self.sorting
@@ -160,9 +183,8 @@ class Taps:
             weights = weights[:, phase::sorting]
         i, j, _ = weights.shape
         b, height, length, _ = target.shape
-        joined = _joined(length, channels) if step == 1 else 1
+        joined = _joined(length, channels, i * j) if step == 1 else 1
         origin = images.start * image + rows.start * h.stride * row + columns.start * step * column
-        program: list[Call] = []
         done = 0
         for width in (joined, length % joined):
             blocks = (length - done) // width if width else 0
@@ -176,12 +198,12 @@ class Taps:
             )
             factors = tiled.get((phase, width))
             if factors is None:
+                charge(weights.nbytes * width)
                 factors = tiled[phase, width] = weights[:, :, None].repeat(width, 2).reshape(i, j, width * channels)
             part = target if blocks * width == length else target[:, :, done : done + blocks * width]
             part = part.reshape(b, height, blocks, width * channels)
-            program.append((_sum_of_products, (patches, factors, part)))
+            yield _sum_of_products, (patches, factors, part)
             done += blocks * width
-        return program
 
 
 def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
@@ -189,9 +211,9 @@ def _sum_of_products(patches: Array, weights: Array, target: Array) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _joined(columns: int, channels: int) -> int:
+def _joined(columns: int, channels: int, taps: int) -> int:
     """How many neighbouring windows to join; if possible a divisor of their number."""
-    wanted = max(1, min(columns, _INNER // max(channels, 1)))
+    wanted = max(1, min(columns, _INNER // max(channels, 1), _REPEATED // max(channels * taps, 1)))
     return next((n for n in range(wanted, wanted // 2, -1) if columns % n == 0), wanted)
 
 
@@ -219,17 +241,19 @@ def plan_taps(
     channels, width = windows.channels, windows.width
     sorts = width.stride > 1 and width.dilation == 1 and channels < _MANY_CHANNELS
     phases = min(width.stride, width.filter) if sorts else 1
+    if phases > _PHASES:
+        phases = 1
     lanes = lane_count(context, windows.count * channels * (windows.height.filter * width.filter * _TAP + _FINISH))
-    strips = shared_strips(windows, max(1, (_STRIP if phases == 1 else _SORTED_STRIP) // max(channels, 1)), by_image, lanes)
-    longest = max([strip.stop - strip.start for strip in strips], default=0)
+    sums = min(_STRIP if phases == 1 else _SORTED_STRIP, _PRODUCTS // (windows.height.filter * width.filter))
+    strips = shared_strips(windows, max(1, sums // max(channels, 1)), by_image, lanes)
+    longest = longest_strip(strips)
     largest = longest * channels
     needs_copy = windows.is_padded or source != compute or multiplier > 1 or phases > 1
     batch, height, columns, _ = windows.padded_shape
     sets = 1
     if batch == 1 and strips:
         sets = lanes
-        read = [windows.rows_read([strip]).padded for strip in strips]
-        height = max([rows.stop - rows.start for rows in read])
+        height = max(rows.stop - rows.start for strip in strips for rows in [windows.rows_read([strip]).padded])
     shape = (sets, phases, batch, height, -(-columns // (width.stride if phases > 1 else 1)), channels)
     return Taps(
         windows,

@@ -7,7 +7,7 @@ import numpy as np
 from oplet import Context, Node, TensorType
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.layers.program import run_program
 from oplet_builtin_ops.layers.rows import MANY_ROWS, plan_rows
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
 from oplet_builtin_ops.shaping.shapes import Thunk
@@ -40,4 +40,4 @@ class FloatRows:
             matrix = node.cached("matrix", [weights], lambda: np.ascontiguousarray(matrix))
         finish = FloatFinish(None if bias is None else bias.data, bias is not None and bias.is_constant, self._activation)
         target = node.outputs[0].data.reshape(plan.count, plan.filters)
-        return run_calls(plan.calls(source.data, matrix, target, lambda _, block: finish.calls(block)))
+        return run_program(lambda: plan.calls(source.data, matrix, target, lambda _, block: finish.calls(block)))

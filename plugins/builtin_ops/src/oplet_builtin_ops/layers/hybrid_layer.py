@@ -5,8 +5,8 @@ Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and dept
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
 from oplet_builtin_ops.layers.weights import weight_data
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
@@ -120,8 +120,6 @@ class HybridLayer:
         """What adds the bias and applies the activation."""
         return FloatFinish(None if self.bias is None else self.bias.data, self.fixed, self.activation)
 
-    def thunk(self, calls: Callable[[], list[Call]]) -> Thunk:
+    def thunk(self, calls: Calls) -> Thunk:
         """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""
-        if self.fixed:
-            return run_calls(calls())
-        return lambda: run_calls(calls())()
+        return run_program(calls) if self.fixed else partial(run_anew, calls)

@@ -7,6 +7,9 @@ Numerics: EvalHybrid in tflite/kernels/fully_connected.cc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 import numpy as np
 
 from oplet import Context, Node, TensorType
@@ -46,7 +49,7 @@ class HybridRows:
         """What runs the node."""
         return self.layer.thunk(self._calls)
 
-    def _calls(self) -> list[Call]:
+    def _calls(self) -> Iterator[Call]:
         plan, layer = self._plan, self.layer
         finish = layer.finish()
         factors = np.empty((layer.batches, layer.channels), np.float32)
@@ -59,7 +62,7 @@ class HybridRows:
             return calls if layer.activation in CLAMPS else [*calls, (apply_activation, (target, layer.activation))]
 
         rows = arranged(self._node, plan, layer.rows, layer.weights, layer.compute)
-        return layer.quantize(factors) + plan.calls(layer.quantized.data, rows, output, finish_strip)
+        return chain(layer.quantize(factors), plan.calls(layer.quantized.data, rows, output, finish_strip))
 
 
 def _layer(node: Node, count: int, options: FullyConnectedOptions) -> HybridLayer:

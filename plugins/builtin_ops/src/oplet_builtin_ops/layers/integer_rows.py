@@ -6,7 +6,7 @@ fetching it from there would take longer than converting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,22 +51,22 @@ class Streamed:
         """Rows that are finished together: all."""
         return self.count
 
-    def calls(self, source: Array, rows: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> list[Call]:
+    def calls(self, source: Array, rows: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
         """The calls that compute everything; `rows` are the weights, (filters, depth), of an integer type."""
-        program: list[Call] = []
         if not self.count:
-            return program
+            return
         matrix = source.reshape(self.count, self.depth)
         if self.columns is not None:
             matrix = self.columns.data
-            program.append((convert, (matrix, source.reshape(matrix.shape))))
+            yield convert, (matrix, source.reshape(matrix.shape))
         block = output if self.accumulators is None else self.accumulators.data
         piece = self.piece.data
         for start in range(0, self.filters, len(piece)):
             part = piece[: self.filters - start]
             stop = start + len(part)
-            program += [(convert, (part, rows[start:stop])), (np.matmul, (matrix, part.T, block[:, start:stop]))]
-        return program + finish(slice(0, self.count), block)
+            yield convert, (part, rows[start:stop])
+            yield np.matmul, (matrix, part.T, block[:, start:stop])
+        yield from finish(slice(0, self.count), block)
 
 
 def _is_large(weights: Tensor) -> bool:

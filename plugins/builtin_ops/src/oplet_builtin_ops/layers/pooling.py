@@ -8,7 +8,9 @@ Numerics: tflite/kernels/pooling.cc, tflite/kernels/internal/reference/pooling.h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,8 @@ import numpy as np
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, clip, float_activation_range, quantized_range
-from oplet_builtin_ops.layers.program import Call, convert, run_calls
+from oplet_builtin_ops.layers.program import Call, convert, run_program
+from oplet_builtin_ops.layers.window_reduction import MANY_TAPS
 from oplet_builtin_ops.layers.windows import Axis, window_axis
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
 
@@ -24,21 +27,25 @@ __all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "p
 
 TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
-#: Where one tap of the window falls: the outputs that have it inside the map, and the inputs that they see there.
-Tap = tuple[slice, slice]
 
-
-def _taps(axis: Axis) -> list[Tap]:
+def _taps(axis: Axis) -> range:
     """The taps along an axis that fall into the map for some output."""
-    taps = []
-    first = max(0, axis.before - (axis.out - 1) * axis.stride)
-    for k in range(first, min(axis.filter, axis.before + axis.size)):
-        low = max(0, -((k - axis.before) // axis.stride))
-        high = min(axis.out, -((k - axis.before - axis.size) // axis.stride))
-        if low < high:
-            start = low * axis.stride - axis.before + k
-            taps.append((slice(low, high), slice(start, start + (high - low - 1) * axis.stride + 1, axis.stride)))
-    return taps
+    return range(max(0, axis.before - (axis.out - 1) * axis.stride), min(axis.filter, axis.before + axis.size))
+
+
+def _full_taps(axis: Axis) -> range:
+    """The taps along an axis that fall into the map for each output."""
+    taps = _taps(axis)
+    first = max(taps.start, axis.before)
+    return range(first, max(first, min(taps.stop, axis.before + axis.size - (axis.out - 1) * axis.stride)))
+
+
+def _places(axis: Axis, tap: int) -> tuple[slice, slice]:
+    """Where a tap falls: the outputs that have it inside the map, and the inputs that they see there."""
+    low = max(0, -((tap - axis.before) // axis.stride))
+    high = max(low, min(axis.out, -((tap - axis.before - axis.size) // axis.stride)))
+    start = low * axis.stride - axis.before + tap
+    return slice(low, high), slice(start, start + max(0, (high - low - 1) * axis.stride + 1), axis.stride)
 
 
 def _counts(axis: Axis) -> Array:
@@ -60,26 +67,35 @@ def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
     return rows, columns
 
 
-def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> list[Call]:
-    """The passes that fold the taps along one axis of `source` into `target`."""
-    everywhere = slice(0, axis.out)
+def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> Iterator[Call]:
+    """The passes that fold the taps along one axis of `source` into `target`; a window after the other where they are few and long."""
+    taps, full = _taps(axis), _full_taps(axis)
+    if len(taps) > max(MANY_TAPS, axis.out):
+        for number in range(axis.out):
+            start = number * axis.stride - axis.before
+            window = slice(max(0, start), min(start + axis.filter, axis.size))
+            yield ufunc.reduce, (source[along(position, window)], position, target.dtype, target[along(position, number)])
+        return
+
+    def seen(tap: int) -> tuple[Array, Array]:
+        outputs, inputs = _places(axis, tap)
+        return target[along(position, outputs)], source[along(position, inputs)]
+
     # Taps that every output has come first: they set the target, which the others add to.
-    taps = sorted(_taps(axis), key=lambda tap: tap[0] != everywhere)
-    full = sum(outputs == everywhere for outputs, _ in taps)
-    views = [(target[along(position, outputs)], source[along(position, inputs)]) for outputs, inputs in taps]
-    passes: list[Call] = []
-    if full >= 2:
-        passes.append((partial(ufunc, out=target, dtype=target.dtype), (views[0][1], views[1][1])))
-    elif full == 1:
-        passes.append((np.copyto, (target, views[0][1])))
+    if len(full) >= 2:
+        yield partial(ufunc, out=target, dtype=target.dtype), (seen(full[0])[1], seen(full[1])[1])
+    elif full:
+        yield np.copyto, (target, seen(full[0])[1])
     else:
-        passes.append((target.fill, (identity,)))
-    return passes + [(partial(ufunc, out=seen), (seen, tap)) for seen, tap in views[min(full, 2) :]]
+        yield target.fill, (identity,)
+    for tap in chain(full[2:], range(taps.start, full.start), range(full.stop, taps.stop)):
+        part, values = seen(tap)
+        yield partial(ufunc, out=part), (part, values)
 
 
 def _passes(
     ufunc: Any, identity: float, node: Node, rows: Axis, columns: Axis, target: Array, source: Array | None = None
-) -> list[Call]:
+) -> Iterator[Call]:
     """The passes that fold every window of the input into `target`; the first temporary holds the folded rows.
 
     Args:
@@ -88,17 +104,19 @@ def _passes(
     if source is None:
         source = node.inputs[0].data
     if not target.size:
-        return []
+        return
     if rows.out == columns.out == 1 and len(_taps(rows)) == rows.size and len(_taps(columns)) == columns.size:
         batch, height, width, channels = source.shape
         flat = source.reshape(batch, height * width, channels)
-        return [(ufunc.reduce, (flat, 1, target.dtype, target.reshape(batch, channels)))]
-    if rows.filter == 1:
-        return _fold(ufunc, identity, source[:, :: rows.stride], target, 2, columns)
-    if columns.filter == 1:
-        return _fold(ufunc, identity, source[:, :, :: columns.stride], target, 1, rows)
-    folded = node.temporaries[0].data
-    return _fold(ufunc, identity, source, folded, 1, rows) + _fold(ufunc, identity, folded, target, 2, columns)
+        yield ufunc.reduce, (flat, 1, target.dtype, target.reshape(batch, channels))
+    elif rows.filter == 1:
+        yield from _fold(ufunc, identity, source[:, :: rows.stride], target, 2, columns)
+    elif columns.filter == 1:
+        yield from _fold(ufunc, identity, source[:, :, :: columns.stride], target, 1, rows)
+    else:
+        folded = node.temporaries[0].data
+        yield from _fold(ufunc, identity, source, folded, 1, rows)
+        yield from _fold(ufunc, identity, folded, target, 2, columns)
 
 
 def _add_folded_rows(context: Context, node: Node, rows: Axis, type: TensorType) -> None:
@@ -133,8 +151,7 @@ def bind_max(context: Context, node: Node) -> Thunk:
     rows, columns = node.prepared
     output = node.outputs[0].data
     lowest = np.finfo(output.dtype).min if output.dtype.kind == "f" else np.iinfo(output.dtype).min
-    passes = _passes(np.maximum, lowest, node, rows, columns, output)
-    return run_calls(passes + _clamp(node, output))
+    return run_program(lambda: chain(_passes(np.maximum, lowest, node, rows, columns, output), _clamp(node, output)))
 
 
 def prepare_average(context: Context, node: Node) -> None:
@@ -160,15 +177,13 @@ def bind_average(context: Context, node: Node) -> Thunk:
     if counts.size and (counts == counts.flat[0]).all():
         counts = counts[:1, :1]
     if output.dtype.kind == "f":
-        passes = _passes(np.add, 0, node, rows, columns, output)
-        passes.append((np.divide, (output, counts.astype(output.dtype), output)))
-        return run_calls(passes + _clamp(node, output))
+        finish: list[Call] = [(np.divide, (output, counts.astype(output.dtype), output)), *_clamp(node, output)]
+        return run_program(lambda: chain(_passes(np.add, 0, node, rows, columns, output), finish))
 
     sums, halves = node.temporaries[1].data, node.temporaries[2].data
     half, counts = (counts // 2).astype(sums.dtype), counts.astype(sums.dtype)
-    passes = _passes(np.add, 0, node, rows, columns, sums)
     # Halves are rounded away from zero.
-    passes += [
+    finish = [
         (np.copysign, (half, sums, halves)),
         (np.add, (sums, halves, sums)),
         (np.divide, (sums, counts, sums)),
@@ -176,7 +191,7 @@ def bind_average(context: Context, node: Node) -> Thunk:
         *_clamp(node, sums),
         (convert, (output, sums)),
     ]
-    return run_calls(passes)
+    return run_program(lambda: chain(_passes(np.add, 0, node, rows, columns, sums), finish))
 
 
 def prepare_l2(context: Context, node: Node) -> None:
@@ -193,7 +208,6 @@ def bind_l2(context: Context, node: Node) -> Thunk:
     rows, columns = node.prepared
     source, output, squares = node.inputs[0].data, node.outputs[0].data, node.temporaries[1].data
     counts = np.multiply.outer(_counts(rows), _counts(columns))[..., None].astype(np.float32)
-    passes: list[Call] = [(np.square, (source, squares))]
-    passes += _passes(np.add, 0, node, rows, columns, output, squares)
-    passes += [(np.divide, (output, counts, output)), (np.sqrt, (output, output)), *_clamp(node, output)]
-    return run_calls(passes)
+    square: list[Call] = [(np.square, (source, squares))]
+    finish: list[Call] = [(np.divide, (output, counts, output)), (np.sqrt, (output, output)), *_clamp(node, output)]
+    return run_program(lambda: chain(square, _passes(np.add, 0, node, rows, columns, output, squares), finish))

@@ -5,8 +5,8 @@ Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMulti
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -15,7 +15,7 @@ from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale, quotient
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.weights import row_sums, weight_data
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
@@ -238,8 +238,6 @@ class QuantizedLayer:
         """The calls that turn one block of accumulators into outputs."""
         return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
 
-    def thunk(self, calls: Callable[[], list[Call]]) -> Thunk:
+    def thunk(self, calls: Calls) -> Thunk:
         """The thunk of the calls; where weights or bias arrive at run time they are worked out anew each time."""
-        if self.fixed:
-            return run_calls(calls())
-        return lambda: run_calls(calls())()
+        return run_program(calls) if self.fixed else partial(run_anew, calls)

@@ -6,6 +6,8 @@ integer_ops/fully_connected.h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from oplet import Context, Node, TensorType
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Rounding
@@ -41,7 +43,7 @@ class QuantizedRows:
         """What runs the node."""
         return self.layer.thunk(self._calls)
 
-    def _calls(self) -> list[Call]:
+    def _calls(self) -> Iterator[Call]:
         plan, layer = self._plan, self.layer
         requantizer = layer.requantizer()
         output = layer.output.data.reshape(-1, plan.filters)

@@ -5,8 +5,9 @@ A strip stays in the cache from the conversion of its rows to the last pass over
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,16 +37,16 @@ class Rows:
     count: int
     depth: int
     filters: int
-    strips: list[slice]
+    strips: Sequence[slice]
     columns: Tensor | None
     accumulators: Tensor | None
 
     @property
     def longest(self) -> int:
         """Rows in the largest strip."""
-        return max((strip.stop - strip.start for strip in self.strips), default=0)
+        return self.strips[0].stop if self.strips else 0
 
-    def calls(self, source: Array, matrix: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> list[Call]:
+    def calls(self, source: Array, matrix: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
         """The calls that compute everything.
 
         Args:
@@ -54,20 +55,18 @@ class Rows:
             output: (count, filters); where the products go if there are no accumulators.
             finish: the calls that finish a strip, given its products.
         """
-        program: list[Call] = []
         for strip in self.strips:
             count = strip.stop - strip.start
             rows = source.reshape(self.count, self.depth)[strip]
             if self.columns is not None:
                 columns = self.columns.data.reshape(-1)[: rows.size].reshape(rows.shape)
-                program.append((convert, (columns, rows)))
+                yield convert, (columns, rows)
                 rows = columns
             block = output[strip]
             if self.accumulators is not None:
                 block = self.accumulators.data.reshape(-1)[: count * self.filters].reshape(count, self.filters)
-            program.append((np.matmul, (rows, matrix, block)))
-            program += finish(strip, block)
-        return program
+            yield np.matmul, (rows, matrix, block)
+            yield from finish(strip, block)
 
 
 def plan_rows(
@@ -82,7 +81,7 @@ def plan_rows(
     """
     filters, depth = weights.shape
     strips = even_slices(count, strip_size(depth, filters, source != compute))
-    longest = max((strip.stop - strip.start for strip in strips), default=0)
+    longest = strips[0].stop if strips else 0
     return Rows(
         count,
         depth,
@@ -108,12 +107,26 @@ def strip_size(depth: int, filters: int, gathered: bool) -> int:
     return max(size, min(128, (1 << 24) // max(depth, 1)), 1)
 
 
-def even_slices(length: int, size: int) -> list[slice]:
-    """Even pieces of at most `size`; long ones are multiples of 16, so that rows of them can be joined."""
+class Slices(Sequence[slice]):
+    """Consecutive pieces of a length, all but the last of one size, each made when it is asked for."""
+
+    def __init__(self, length: int, size: int) -> None:
+        self._length, self._starts = length, range(0, length, max(1, size))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, number: Any) -> Any:
+        start = self._starts[number]
+        return slice(start, min(start + self._starts.step, self._length))
+
+
+def even_slices(length: int, size: int) -> Sequence[slice]:
+    """Even pieces of at most `size`; long ones are multiples of 16, so that rows of them can be joined. The first is the longest."""
     if not length:
         return []
     pieces = -(-length // size)
     even = -(-length // pieces)
     if even > 16:
         even = min(size, -(-even // 16) * 16)
-    return [slice(i, min(i + even, length)) for i in range(0, length, even)]
+    return Slices(length, even)

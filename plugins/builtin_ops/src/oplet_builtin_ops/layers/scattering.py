@@ -6,16 +6,15 @@ stamps are added in ceil(filter / stride) passes along each axis instead of one 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from oplet_builtin_ops.layers.program import Call, convert
-from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.windows import Strip, Windows, strided
 
 __all__ = ["Scatter"]
 
@@ -34,10 +33,12 @@ class Scatter:
     Attributes:
         windows: of the convolution whose transpose this is: over the output, one window for each input pixel.
         depth: channels of the input.
+        by_image: whether outputs of two images are never finished together.
     """
 
     windows: Windows
     depth: int
+    by_image: bool = False
 
     @property
     def filter_size(self) -> int:
@@ -52,20 +53,36 @@ class Scatter:
         return max(1, min(self.windows.height.out, _STAMPS // max(1, self.filter_size * width)))
 
     @property
+    def images(self) -> int:
+        """Input images that are worked on together, if all of their rows are."""
+        w = self.windows
+        if self.rows < w.height.out:
+            return 1
+        return max(1, min(w.batch, _STAMPS // max(1, self.filter_size * w.height.out * w.width.out)))
+
+    @property
     def stamps_shape(self) -> tuple[int, int]:
         """The matrix of stamps."""
-        return self.rows * self.windows.width.out, self.filter_size
+        return self.images * self.rows * self.windows.width.out, self.filter_size
 
     @property
     def centred_shape(self) -> tuple[int, int]:
         """The rows of input that make these stamps."""
-        return self.rows * self.windows.width.out, self.depth
+        return self.stamps_shape[0], self.depth
 
     @property
     def finished(self) -> int:
         """The most output values that are finished together."""
-        shape = self.windows.height.size, self.windows.width.size * self.windows.channels
-        return min(shape[0], max(1, _FINISHED // max(1, shape[1]))) * shape[1]
+        w = self.windows
+        row = w.width.size * w.channels
+        rows = min(w.height.size, max(1, _FINISHED // max(1, row)))
+        return rows * row * self._finished_images
+
+    @property
+    def _finished_images(self) -> int:
+        """Whole images that are finished together, where these are small."""
+        w = self.windows
+        return 1 if self.by_image else max(1, min(w.batch, _FINISHED // max(1, w.height.size * w.width.size * w.channels)))
 
     def calls(
         self,
@@ -78,7 +95,7 @@ class Scatter:
         block: Array | None,
         output: Array,
         finish: Callable[[Strip, Array], list[Call]],
-    ) -> list[Call]:
+    ) -> Iterator[Call]:
         """The calls that compute everything.
 
         Args:
@@ -92,56 +109,55 @@ class Scatter:
             output: (output pixels, channels).
             finish: the calls that finish some output rows, given their sums.
         """
-        program: list[Call] = []
         if not output.size:
-            return program
+            return
         windows = self.windows
-        program.append((sums.fill, (0,)))
-        for image in range(windows.batch):
+        yield sums.fill, (0,)
+        for image in range(0, windows.batch, self.images):
+            images = slice(image, image + self.images)
             for first in range(0, windows.height.out, self.rows):
                 last = min(first + self.rows, windows.height.out)
-                part = source[image, first:last].reshape(-1, self.depth)
+                part = source[images, first:last].reshape(-1, self.depth)
                 if centred is not None:
                     target = centred[: len(part)]
-                    program.append((convert, (target, part)))
+                    yield convert, (target, part)
                     if zero_point:
-                        program.append((np.subtract, (target, target.dtype.type(zero_point), target)))
+                        yield np.subtract, (target, target.dtype.type(zero_point), target)
                     part = target
-                program.append((np.matmul, (part, matrix, stamps[: len(part)])))
-                program += self._add_calls(stamps[: len(part)], sums[image, first * windows.height.stride :])
-        return program + self._finish_calls(sums, block, output, finish)
+                yield np.matmul, (part, matrix, stamps[: len(part)])
+                yield from self._add_calls(stamps[: len(part)], sums, image, first)
+        yield from self._finish_calls(sums, block, output, finish)
 
-    def _add_calls(self, stamps: Array, sums: Array) -> list[Call]:
+    def _add_calls(self, stamps: Array, sums: Array, image: int, first: int) -> Iterator[Call]:
+        """The calls that add the stamps of some images, or of some rows of one."""
         h, w, channels = self.windows.height, self.windows.width, self.windows.channels
-        stamps = stamps.reshape(-1, w.out, h.filter, w.filter, channels)
-        row, column, item = sums.strides
-        program: list[Call] = []
+        whole, row, column, item = sums.strides
+        images = min(self.images, self.windows.batch - image)
+        stamps = stamps.reshape(images, -1, w.out, h.filter, w.filter, channels).transpose(0, 1, 3, 2, 4, 5)
+        strides = whole, row * h.stride, row, column * w.stride, column, item
+        origin = image * whole + first * h.stride * row
         for y in range(0, h.filter, h.stride):
             for x in range(0, w.filter, w.stride):
-                part = stamps[:, :, y : y + h.stride, x : x + w.stride].transpose(0, 2, 1, 3, 4)
-                target = as_strided(
-                    sums[y:, x:], part.shape, (row * h.stride, row, column * w.stride, column, item), writeable=True
-                )
-                program.append((np.add, (target, part, target)))
-        return program
+                part = stamps[:, :, y : y + h.stride, :, x : x + w.stride]
+                target = strided(sums, part.shape, strides, origin + y * row + x * column)
+                yield np.add, (target, part, target)
 
     def _finish_calls(
         self, sums: Array, block: Array | None, output: Array, finish: Callable[[Strip, Array], list[Call]]
-    ) -> list[Call]:
+    ) -> Iterator[Call]:
         windows = self.windows
         channels = windows.channels
         height, width = windows.height.size, windows.width.size
         inner = windows.interior(sums)
-        rows = max(1, self.finished // (width * channels))
-        program: list[Call] = []
-        for image in range(windows.batch):
+        step = self._finished_images
+        rows = max(1, self.finished // (step * width * channels))
+        for image in range(0, windows.batch, step):
+            images = slice(image, min(image + step, windows.batch))
             for first in range(0, height, rows):
                 last = min(first + rows, height)
-                start, stop = (image * height + first) * width, (image * height + last) * width
+                start, stop = (image * height + first) * width, ((images.stop - 1) * height + last) * width
                 target = output[start:stop] if block is None else block[: (stop - start) * channels].reshape(-1, channels)
-                part = inner[image, first:last]
-                if not np.shares_memory(target, part):
-                    program.append((np.copyto, (target.reshape(part.shape), part)))
-                where = slice(image, image + 1), slice(first, last), slice(0, width)
-                program += finish(Strip(where, start, stop), target)
-        return program
+                part = inner[images, first:last]
+                if not np.may_share_memory(target, part):
+                    yield np.copyto, (target.reshape(part.shape), part)
+                yield from finish(Strip((images, slice(first, last), slice(0, width)), start, stop), target)

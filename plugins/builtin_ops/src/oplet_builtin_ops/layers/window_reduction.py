@@ -6,16 +6,20 @@ Numerics: tflite/kernels/stablehlo_reduce_window.cc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, along, ensure_same_type
 
-__all__ = ["REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
+__all__ = ["MANY_TAPS", "REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
+
+#: Windows of more taps along an axis than this, and than there are windows, are folded one by one.
+MANY_TAPS = 64
 
 REDUCIBLE_TYPES = (
     TensorType.FLOAT32,
@@ -107,18 +111,31 @@ def fold_windows(
     """
     if not target.size:
         return run_calls([])
-    program: list[Call] = []
     stages = _stages(axes)
-    for number, (position, axis) in enumerate(stages):
-        folded = target if number == len(stages) - 1 else scratch[number].data
-        views = [source[along(position, axis.seen(tap))] for tap in range(axis.taps)]
-        if len(views) == 1:
-            program.append((np.copyto, (folded, views[0])))
-        else:
-            # maximum and minimum take `out` by name only.
-            fold = partial(ufunc, out=folded)
-            program.append((fold, (views[0], views[1])))
-            program += [(fold, (folded, view)) for view in views[2:]]
-        source = folded
-    program.append((partial(ufunc, out=target), (initial.reshape(-1)[:1].reshape(()), source)))
-    return run_calls(program)
+
+    def calls() -> Iterator[Call]:
+        seen = source
+        for number, (position, axis) in enumerate(stages):
+            folded = target if number == len(stages) - 1 else scratch[number].data
+            yield from _fold_calls(ufunc, seen, position, axis, folded)
+            seen = folded
+        yield partial(ufunc, out=target), (initial.reshape(-1)[:1].reshape(()), seen)
+
+    return run_program(calls)
+
+
+def _fold_calls(ufunc: np.ufunc, source: Array, position: int, axis: WindowAxis, folded: Array) -> Iterator[Call]:
+    """The calls that fold along one axis: a tap of all windows after the other, or long windows, if they are few, one by one."""
+    if axis.taps > max(MANY_TAPS, axis.out):
+        for number in range(axis.out):
+            window = slice(number * axis.stride, number * axis.stride + (axis.taps - 1) * axis.dilation + 1, axis.dilation)
+            yield ufunc.reduce, (source[along(position, window)], position, folded.dtype, folded[along(position, number)])
+        return
+    first = source[along(position, axis.seen(0))]
+    if axis.taps == 1:
+        yield np.copyto, (folded, first)
+        return
+    fold = partial(ufunc, out=folded)  # maximum and minimum take `out` by name only
+    yield fold, (first, source[along(position, axis.seen(1))])
+    for tap in range(2, axis.taps):
+        yield fold, (folded, source[along(position, axis.seen(tap))])

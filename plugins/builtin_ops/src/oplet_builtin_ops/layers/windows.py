@@ -5,9 +5,9 @@ Numerics: tflite/kernels/padding.h
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from oplet import ensure
 from oplet.schema.enums import Padding
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.layers.rows import even_slices
+from oplet_builtin_ops.layers.rows import Slices, even_slices
 
-__all__ = ["Axis", "Strip", "Windows", "border_calls", "shared_strips", "strided", "transposed_axis", "window_axis"]
+__all__ = [
+    "Axis", "Strip", "Windows", "border_calls", "by_lane", "longest_strip", "shared_strips", "strided", "transposed_axis",
+    "window_axis",
+]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -169,14 +172,14 @@ class Windows(NamedTuple):
         h, w = self.height, self.width
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
-    def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, list[Strip]]]:
+    def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
         """The strips whose padding is written together, and the lane that does it; -1 for before the lanes start.
 
         Lanes that share a map write the rows that both read twice, with the same values.
         """
         if not strips or strips[-1].lane == 0 or self.batch > 1:
-            return [(-1, list(strips))]
-        return [(lane, list(part)) for lane, part in groupby(strips, lambda strip: strip.lane)]
+            return [(-1, strips)]
+        return by_lane(strips)
 
     def rows_read(self, strips: Sequence[Strip]) -> Rows:
         """The rows of padded maps that some strips read: all rows unless there is a single map."""
@@ -185,7 +188,7 @@ class Windows(NamedTuple):
         if len(strips) == 1:
             rows = strips[0].where[1]
             return _rows_read(self.height, rows.start, rows.stop)
-        begin, end = min(strip.where[1].start for strip in strips), max(strip.where[1].stop for strip in strips)
+        begin, end = strips[0].where[1].start, strips[-1].where[1].stop  # of one map, they go down row by row
         return _rows_read(self.height, begin, end)
 
     def padding_calls(self, source: Array, padded: Array, value: Any, strips: Sequence[Strip]) -> list[Call]:
@@ -208,7 +211,7 @@ class Windows(NamedTuple):
             (image, row * h.stride, column * w.stride, row * h.dilation, column * w.dilation, channel),
         )
 
-    def strips(self, size: int, by_image: bool = False, lanes: int = 1) -> list[Strip]:
+    def strips(self, size: int, by_image: bool = False, lanes: int = 1) -> Sequence[Strip]:
         """Cut the windows into strips of about `size` of them, whole images or rows where these are small enough.
 
         Args:
@@ -220,18 +223,54 @@ class Windows(NamedTuple):
         rows, columns = self.height.out, self.width.out
         if rows * columns <= size:
             images = 1 if by_image else max(1, size // (rows * columns))
-            return [self._strip(b, slice(0, rows), slice(0, columns), lanes) for b in even_slices(self.batch, images)]
-        images_one_by_one = [slice(b, b + 1) for b in range(self.batch)]
+            return _Strips(self, even_slices(self.batch, images), Slices(rows, rows), Slices(columns, columns), lanes)
         if columns <= size * 3 // 2:
             pieces = even_slices(rows, max(1, size // columns))
-            return [self._strip(b, y, slice(0, columns), lanes) for b in images_one_by_one for y in pieces]
-        pieces = even_slices(columns, size)
-        return [self._strip(b, slice(y, y + 1), x, lanes) for b in images_one_by_one for y in range(rows) for x in pieces]
+            return _Strips(self, Slices(self.batch, 1), pieces, Slices(columns, columns), lanes)
+        return _Strips(self, Slices(self.batch, 1), Slices(rows, 1), even_slices(columns, size), lanes)
 
-    def _strip(self, images: slice, rows: slice, columns: slice, lanes: int) -> Strip:
-        start = (images.start * self.height.out + rows.start) * self.width.out + columns.start
+
+class _Strips(Sequence[Strip]):
+    """All strips in order, each made when it is asked for: there may be as many as windows."""
+
+    def __init__(
+        self, windows: Windows, images: Sequence[slice], rows: Sequence[slice], columns: Sequence[slice], lanes: int
+    ) -> None:
+        self._windows, self._pieces, self._lanes = windows, (images, rows, columns), lanes
+        self._numbers = range(len(images) * len(rows) * len(columns))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            part = object.__new__(_Strips)
+            part._windows, part._pieces, part._lanes, part._numbers = self._windows, self._pieces, self._lanes, self._numbers[number]
+            return part
+        number, column = divmod(self._numbers[number], len(self._pieces[2]))
+        image, row = divmod(number, len(self._pieces[1]))
+        images, rows, columns = self._pieces[0][image], self._pieces[1][row], self._pieces[2][column]
+        _, height, width, _ = windows = self._windows
+        start = (images.start * height.out + rows.start) * width.out + columns.start
         stop = start + (images.stop - images.start) * (rows.stop - rows.start) * (columns.stop - columns.start)
-        return Strip((images, rows, columns), start, stop, 0 if lanes == 1 else (start + stop) * lanes // (2 * self.count))
+        lane = 0 if self._lanes == 1 else (start + stop) * self._lanes // (2 * windows.count)
+        return Strip((images, rows, columns), start, stop, lane)
+
+
+def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
+    """The lanes that have strips, which are sorted by them, and their strips."""
+    found: list[tuple[int, Sequence[Strip]]] = []
+    while strips:
+        lane = strips[0].lane
+        end = len(strips) if strips[-1].lane == lane else bisect_left(strips, lane + 1, key=lambda strip: strip.lane)
+        found.append((lane, strips[:end]))
+        strips = strips[end:]
+    return found
+
+
+def longest_strip(strips: Sequence[Strip]) -> int:
+    """Windows in the largest strip, which is the first; 0 if there is none."""
+    return strips[0].stop - strips[0].start if strips else 0
 
 
 @lru_cache(maxsize=1024)

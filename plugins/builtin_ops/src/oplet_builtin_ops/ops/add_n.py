@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet_builtin_ops.layers.program import run_calls
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 
 TYPES = (TensorType.FLOAT32, TensorType.INT32)
@@ -15,7 +16,8 @@ def prepare(context: Context, node: Node) -> None:
     first = node.inputs[0]
     ensure_type(first, *TYPES)
     for other in node.inputs[1:]:
-        ensure(other.shape == first.shape, f"{first} and {other} must have the same shape.")
+        if other.shape != first.shape:
+            ensure(False, f"{first} and {other} must have the same shape.")
         ensure_same_type(first, other)
     context.set_type(node.outputs[0], first.type)
     context.resize_tensor(node.outputs[0], first.shape)
@@ -24,13 +26,7 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     first, second, *rest = (tensor.data for tensor in node.inputs)
     output = node.outputs[0].data
-
-    def run() -> None:
-        np.add(first, second, output)
-        for term in rest:
-            np.add(output, term, output)
-
-    return run
+    return run_calls([(np.add, (first, second, output)), *((np.add, (output, term, output)) for term in rest)])
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)

@@ -89,7 +89,7 @@ def bind(context: Context, node: Node) -> Thunk:
     if lanes == 1 or left.ndim != z.ndim or right.ndim != z.ndim or not left.shape[0] == right.shape[0] == len(z) > 1:
         return run_calls(product.calls(x, y, z))
     slices = even_slices(len(z), -(-len(z) // lanes))
-    return run_calls(run_lanes(context, [product.calls(x[part], y[part], z[part]) for part in slices]))
+    return run_calls(run_lanes(context, [partial(product.calls, x[part], y[part], z[part]) for part in slices]))
 
 
 def _zero_points(node: Node) -> tuple[int, int]:

@@ -6,6 +6,9 @@ Numerics: tflite/kernels/conv.cc, tflite/kernels/internal/reference/conv.h and i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_eq, ensure_type
@@ -14,7 +17,7 @@ from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
@@ -111,7 +114,9 @@ def _bind_float(node: Node, products: Products) -> Thunk:
         node.options(Conv2DOptions).fused_activation_function,
     )
     output = node.outputs[0].data.reshape(-1, products.filters)
-    return run_calls(products.calls(source.data, np.float32(0), matrices, output, lambda _, block: finish.calls(block)))
+    return run_program(
+        lambda: products.calls(source.data, np.float32(0), matrices, output, lambda _, block: finish.calls(block))
+    )
 
 
 def _plan_quantized(
@@ -150,7 +155,7 @@ def _plan_quantized(
     return products, layer
 
 
-def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> list[Call]:
+def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> Iterator[Call]:
     requantizer = layer.requantizer()
     dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
     rows = requantizer.scaled(layer.rows()) if layer.folds else layer.rows()
@@ -192,7 +197,7 @@ def _plan_hybrid(
     return products, layer
 
 
-def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> list[Call]:
+def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> Iterator[Call]:
     finish = layer.finish()
     factors = np.empty((layer.batches, layer.channels), np.float32)
     dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
@@ -204,7 +209,7 @@ def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> list[Ca
         copy: list[Call] = [] if products.accumulators is None else [(np.copyto, (target, block))]
         return copy + finish.calls(target, factors[strip.where[0].start])
 
-    return layer.quantize(factors) + products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip)
+    return chain(layer.quantize(factors), products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip))
 
 
 REGISTRATION = takes_halves(

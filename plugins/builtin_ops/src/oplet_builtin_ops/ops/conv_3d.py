@@ -5,13 +5,15 @@ Numerics: tflite/kernels/conv3d.cc, tflite/kernels/internal/reference/conv3d.h
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.convolution_nd import Convolution, window_axes_3d
 from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.layers.program import run_calls, run_program
 from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
@@ -56,7 +58,7 @@ def bind(context: Context, node: Node) -> Thunk:
     whole = AxisPadding(source.shape[0]), *edges, AxisPadding(source.shape[4])
     padding = [] if padded.shape == source.shape else padding_calls(source, list(whole), _ZERO, padded)
     maps = padded if padding else source
-    return run_calls(padding + work.calls(maps, weights, columns, node.outputs[0].data, finish.calls))
+    return run_program(lambda: chain(padding, work.calls(maps, weights, columns, node.outputs[0].data, finish.calls)))
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.FLOAT32,))

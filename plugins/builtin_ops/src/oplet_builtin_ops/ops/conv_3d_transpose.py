@@ -6,7 +6,7 @@ Numerics: tflite/kernels/conv3d_transpose.cc, tflite/kernels/internal/reference/
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.convolution_nd import window_axes_3d
 from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, places, run_program
 from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Axis
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding
@@ -83,15 +83,19 @@ def _bind(node: Node) -> Thunk:
     matrix = weights.reshape(-1, channels).T
     spread = products.reshape(*sizes, *weights.shape[:4])
     axes = _axes(node, list(output.shape))
-    program: list[Call] = [(output.fill, (0,))]
-    if source.size and output.size:
-        for image, target in zip(source, output):
-            program.append((np.matmul, (image.reshape(-1, channels), matrix, products.reshape(len(products), -1))))
-            for tap in product(*map(range, taps)):
+
+    def calls() -> Iterator[Call]:
+        yield output.fill, (0,)
+        for image, target in zip(source, output) if source.size and output.size else ():
+            yield np.matmul, (image.reshape(-1, channels), matrix, products.reshape(len(products), -1))
+            for tap in places(taps):
                 where, taken = zip(*map(_tap, axes, sizes, tap))
                 hit = target[where]
-                program.append((np.add, (hit, spread[taken + tap], hit)))
-    return run_calls(program + finish.calls(output.reshape(-1, weights.shape[3] or 1)))
+                if hit.size:
+                    yield np.add, (hit, spread[taken + tap], hit)
+        yield from finish.calls(output.reshape(-1, weights.shape[3] or 1))
+
+    return run_program(calls)
 
 
 REGISTRATION = Registration(

@@ -5,13 +5,14 @@ Numerics: tflite/kernels/cumsum.cc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.schema.options import CumsumOptions
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_program
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, along, ensure_operands, ensure_same_type, read_int, resolve_axis
 
 #: From so many sums side by side on, adding them slice by slice is faster, unless they lie along the last axis.
@@ -54,11 +55,15 @@ def _bind(node: Node) -> Thunk:
 def _by_slices(source: Array, output: Array, axis: int, start: Array) -> Thunk:
     """numpy accumulates value after value, along the axis even where that jumps through memory; here whole slices are added."""
     slices, sums = np.moveaxis(source, axis, 0), np.moveaxis(output, axis, 0)
-    calls: list[Call] = [(start.fill, (0,))]
-    if len(slices):
-        calls.append((np.copyto, (sums[0], slices[0])))
-    calls += [(np.add, (sums[i - 1], slices[i], sums[i])) for i in range(1, len(slices))]
-    return run_calls(calls)
+
+    def calls() -> Iterator[Call]:
+        yield start.fill, (0,)
+        if len(slices):
+            yield np.copyto, (sums[0], slices[0])
+        for i in range(1, len(slices)):
+            yield np.add, (sums[i - 1], slices[i], sums[i])
+
+    return run_program(calls)
 
 
 def bind(context: Context, node: Node) -> Thunk:

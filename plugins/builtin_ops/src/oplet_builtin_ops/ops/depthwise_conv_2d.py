@@ -7,6 +7,9 @@ tflite/kernels/internal/reference/depthwiseconv_float.h, depthwiseconv_uint8.h a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
@@ -143,7 +146,7 @@ def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
     bias, output = node.optional_input(2), node.outputs[0]
     fixed = weights.is_constant and (bias is None or bias.is_constant)
 
-    def calls() -> list[Call]:
+    def calls() -> Iterator[Call]:
         finish = FloatFinish(
             None if bias is None else bias.data, fixed, node.options(DepthwiseConv2DOptions).fused_activation_function
         )
@@ -151,10 +154,10 @@ def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
         target = output.data.reshape(-1, weights.shape[3])
         return plan.calls(source.data, np.float32(0), arranged, target, lambda _, block: finish.calls(block))
 
-    return run_calls(calls()) if fixed else lambda: run_calls(calls())()
+    return run_program(calls) if fixed else partial(run_anew, calls)
 
 
-def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -> list[Call]:
+def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -> Iterator[Call]:
     requantizer = layer.requantizer()
     arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
     output = layer.output.data.reshape(-1, layer.weights.shape[_CHANNELS])
@@ -165,7 +168,7 @@ def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -
     return plan.calls(layer.source.data, layer.source.zero_point, arranged, output, finish)
 
 
-def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> list[Call]:
+def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> Iterator[Call]:
     finish = layer.finish()
     factors = np.empty((layer.batches, layer.channels), np.float32)
     arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
@@ -176,7 +179,7 @@ def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> list
         copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
         return copy + finish.calls(target, factors[strip.where[0].start])
 
-    return layer.quantize(factors) + plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip)
+    return chain(layer.quantize(factors), plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip))
 
 
 REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES), 0, 1, mixed=True)

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from math import prod
 
+from typing import Final
+
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.schema.options import GatherOptions
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands, refused_in_the_run, resolve_axis, take_type
+
+
+#: Batches whose slices are taken in a call of their own, and about how many slices are taken together where there are more.
+_FEW: Final = 64
+_BLOCK: Final = 1 << 15
 
 
 def _axes(node: Node) -> tuple[int, int]:
@@ -61,10 +68,14 @@ def bind(context: Context, node: Node) -> Thunk:
     length = source.shape[axis]
     batches, before, after = prod(source.shape[:batch]), prod(source.shape[batch:axis]), prod(source.shape[axis + 1 :])
     values = positions.reshape(batches, prod(positions.shape[batch:]))
+    charge(8 * values.size)
     picks = values.astype(np.int64)
     rows = source.reshape(batches, before, length, after)
     targets = output.reshape(batches, before, picks.shape[1], after)
-    pieces = [(rows[i], picks[i], targets[i]) for i in range(batches)]
+    if batches <= _FEW:
+        take = _by_batch([(rows[i], picks[i], targets[i]) for i in range(batches)])
+    else:
+        take = _in_blocks(rows, picks, targets)
     constant = node.inputs[1].is_constant
     if constant:
         _check(picks, length)
@@ -73,11 +84,42 @@ def bind(context: Context, node: Node) -> Thunk:
         if not constant:
             picks[...] = values
             _check(picks, length)
+        take()
+
+    return run
+
+
+def _by_batch(pieces: list[tuple[Array, Array, Array]]) -> Thunk:
+    """What takes the slices of one batch after the other."""
+
+    def take() -> None:
         for row, pick, target in pieces:
             # Positions are in range by now; "clip" is the mode in which take writes straight into its target.
             row.take(pick, 1, target, "clip")
 
-    return run
+    return take
+
+
+def _in_blocks(rows: Array, picks: Array, targets: Array) -> Thunk:
+    """What takes the slices of many batches, as many together as there is room for their positions among all slices."""
+    batches, before, length, after = rows.shape
+    count = picks.shape[1]
+    slices, found = rows.reshape(batches * before * length, after), targets.reshape(batches * before * count, after)
+    step = max(1, _BLOCK // max(1, before * count))
+    places = np.empty((min(step, batches), before, count), np.int64)
+    firsts = np.arange(len(places) * before).reshape(len(places), before, 1) * length
+
+    def take() -> None:
+        for start in range(0, batches if found.size else 0, step):
+            checkpoint()
+            part = picks[start : start + step]
+            at = places[: len(part)]
+            np.add(firsts[: len(part)], part[:, None], at)
+            at += start * before * length
+            first = start * before * count
+            slices.take(at.reshape(-1), 0, found[first : first + at.size], "clip")
+
+    return take
 
 
 REGISTRATION = Registration(prepare=prepare, bind=refused_in_the_run(bind), pure=True, types=_TYPES)

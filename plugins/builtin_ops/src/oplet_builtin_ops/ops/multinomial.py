@@ -6,13 +6,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.control.philox import uniform_doubles
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet_builtin_ops.control.philox import PhiloxRandom, uniform_doubles
 from oplet_builtin_ops.control.randoms import Stream
 from oplet_builtin_ops.shaping.shapes import Array, ensure_operands, read_int
 
 #: Blocks that one invoke takes from the stream for each sample; it uses far fewer.
 _RESERVED = 2 * 256
+#: Logits, or samples, at a time; blocks that are drawn at least; classes that are counted one by one.
+_PART, _BLOCKS, _FEW = 1 << 16, 1 << 10, 16
+#: Bytes that a logit takes on its way to a running sum.
+_SCRATCH = 40
 _TYPES = (TensorType.FLOAT32,)
 
 
@@ -50,13 +54,63 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
         rows, count = logits.shape[0], _count(node)
         context.resize_tensor(output, (rows, count))
         blocks = -(-rows * count // 2)
-        uniform = uniform_doubles(generator.words(blocks))[: rows * count].reshape(rows, count)
+        drawn = _Doubles(generator, blocks)
+        samples = output.data
+        step = max(1, _PART // max(logits.shape[1], count))
+        charge(_SCRATCH * min(step, rows) * logits.shape[1])
+        for first in range(0, rows if count else 0, step):
+            checkpoint()
+            totals = _cumulative(logits[first : first + step])
+            _pick(totals, drawn, samples[first : first + step])
         generator.skip(rows * -(-count // 4) * 4 * _RESERVED - blocks)
-        totals = _cumulative(logits)
-        for row, numbers, target in zip(totals, uniform, output.data):
-            target[...] = np.searchsorted(row, numbers * row[-1], side="right")
 
     return run
+
+
+class _Doubles:
+    """Uniform numbers of a stream, in order, a part at a time; each block gives two.
+
+    Args:
+        blocks: how many the stream moves on.
+    """
+
+    def __init__(self, generator: PhiloxRandom, blocks: int) -> None:
+        self._generator = generator
+        self._left = blocks
+        self._spare = np.empty(0)
+
+    def take(self, count: int) -> Array:
+        """The next ones."""
+        parts = [self._spare]
+        there = len(self._spare)
+        if there < count:
+            blocks = min(self._left, max(_BLOCKS, -(-(count - there) // 2)))
+            self._left -= blocks
+            parts.append(uniform_doubles(self._generator.words(blocks)))
+        numbers: Array = np.concatenate(parts)
+        self._spare = numbers[count:]
+        return numbers[:count]
+
+
+def _pick(totals: Array, drawn: _Doubles, samples: Array) -> None:
+    """Look numbers up in the running sums of their rows."""
+    rows, classes = totals.shape
+    count = samples.shape[1]
+    if rows == 1:
+        [row], [target] = totals, samples
+        for first in range(0, count, _PART):
+            checkpoint()
+            part = target[first : first + _PART]
+            part[...] = np.searchsorted(row, drawn.take(len(part)) * row[-1], side="right")
+        return
+    numbers = drawn.take(rows * count).reshape(rows, count) * totals[:, -1:]
+    if classes > _FEW:
+        for row, wanted, target in zip(totals, numbers, samples):
+            target[...] = np.searchsorted(row, wanted, side="right")
+        return
+    samples.fill(0)
+    for column in totals.T:  # many rows at once, class by class
+        samples += column[:, None] <= numbers
 
 
 def _cumulative(logits: Array) -> Array:

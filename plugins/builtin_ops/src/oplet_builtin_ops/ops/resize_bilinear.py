@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure
+from oplet import Context, Node, Registration, TensorType, charge, ensure
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.layers.program import convert, run_calls
-from oplet_builtin_ops.shaping.interpolation import Neighbours, between_shape, float_neighbours, integer_neighbours, interpolate
+from oplet_builtin_ops.layers.program import Call, convert, run_calls, run_program
+from oplet_builtin_ops.shaping.interpolation import (
+    CALL_BYTES,
+    Neighbours,
+    between_shape,
+    float_neighbours,
+    integer_neighbours,
+    interpolate,
+)
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_run
 
@@ -25,6 +33,8 @@ _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT1
 
 #: Fractions of so many bits along both axes, times values of 8 bits, leave room for the half in the 24 bits of a float32.
 _EXACT_BITS: Final = 7
+#: What is known of an output along an axis.
+_NEIGHBOUR_BYTES: Final = 12
 
 
 def _neighbours(node: Node) -> tuple[Neighbours, Neighbours]:
@@ -92,18 +102,16 @@ def _bind_integer(node: Node) -> Thunk:
     down, across = _neighbours(node)
     between, values, sums, halves = _arrays(node)
     one = np.array(down.one * across.one, sums.dtype)
-    return run_calls(
-        [
-            (np.copyto, (values, source)),
-            *interpolate(values, between, sums, down, across),
-            # Halves are rounded away from zero.
-            (np.copysign, (one / 2, sums, halves)),
-            (np.add, (sums, halves, sums)),
-            (np.divide, (sums, one, sums)),
-            (np.trunc, (sums, sums)),
-            (convert, (output, sums)),
-        ]
-    )
+    start: list[Call] = [(np.copyto, (values, source))]
+    finish: list[Call] = [
+        # Halves are rounded away from zero.
+        (np.copysign, (one / 2, sums, halves)),
+        (np.add, (sums, halves, sums)),
+        (np.divide, (sums, one, sums)),
+        (np.trunc, (sums, sums)),
+        (convert, (output, sums)),
+    ]
+    return run_program(lambda: chain(start, interpolate(values, between, sums, down, across), finish), CALL_BYTES)
 
 
 def _bind_uint8(node: Node) -> Thunk:
@@ -111,13 +119,16 @@ def _bind_uint8(node: Node) -> Thunk:
     half = np.array(0.5, np.float32)
     if arrays := _arrays(node):
         between, real, total = arrays
-        products = interpolate(real, between, total, *_neighbours(node))
-        return run_calls([(np.copyto, (real, source)), *products, (np.add, (total, half, total)), (convert, (output, total))])
+        start: list[Call] = [(np.copyto, (real, source))]
+        finish: list[Call] = [(np.add, (total, half, total)), (convert, (output, total))]
+        neighbours = _neighbours(node)
+        return run_program(lambda: chain(start, interpolate(real, between, total, *neighbours), finish), CALL_BYTES)
     (top, bottom, down, *_), (left, right, across, *_) = _neighbours(node)
     one = np.float32(1)
     down, across = down[:, None, None], across[:, None]
 
     def run() -> None:
+        charge(4 * (source.size + 4 * output.size))
         values = source.astype(np.float32)
         upper, lower = values[:, top] * (one - down), values[:, bottom] * down
         sums = upper[:, :, left] * (one - across) + lower[:, :, left] * (one - across)
@@ -133,10 +144,13 @@ def _bind(node: Node) -> Thunk:
     source = node.inputs[0]
     if not node.outputs[0].size:  # its other sides may be as long as they like
         return run_calls([])
+    charge(_NEIGHBOUR_BYTES * sum(node.outputs[0].shape[1:3]))
     if _is_one_pixel(node):
         return partial(np.copyto, node.outputs[0].data, source.data)
     if source.type == TensorType.FLOAT32:
-        return run_calls(interpolate(source.data, _arrays(node)[0], node.outputs[0].data, *_neighbours(node)))
+        arrays = source.data, _arrays(node)[0], node.outputs[0].data
+        neighbours = _neighbours(node)
+        return run_program(lambda: interpolate(*arrays, *neighbours), CALL_BYTES)
     return _bind_uint8(node) if source.type == TensorType.UINT8 else _bind_integer(node)
 
 

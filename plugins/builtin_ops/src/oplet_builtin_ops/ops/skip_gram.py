@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.schema.options import SkipGramOptions
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 _SPACES = b" \t\n\v\f\r"
+#: Bytes that a word of a few letters takes for each of them; that an n-gram takes besides its own, in the list and the output.
+_WORD, _OBJECT = 24, 33 + 2 * 8
+#: Bytes of n-grams between two looks at what is allowed, and what masks the numbers of those between two looks at the clock.
+_COUNTED, _OFTEN = 1 << 18, 15
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -27,14 +31,23 @@ def bind(context: Context, node: Node) -> Thunk:
     source, output, options = node.inputs[0], node.outputs[0], node.options(SkipGramOptions)
 
     def run() -> None:
-        words = _words(source.data.reshape(-1)[0])
+        sentence = source.data.reshape(-1)[0]
+        charge(len(sentence) * _WORD)
+        words = _words(sentence)
         size = options.ngram_size
-        grams = []
+        grams: list[bytes] = []
+        made, counted = 0, 0
         if 0 < size <= len(words):
-            for chosen in _choices(len(words), size, options.max_skip_size):
-                checkpoint()
+            for number, chosen in enumerate(_choices(len(words), size, options.max_skip_size)):
+                if not number & _OFTEN:
+                    checkpoint()
                 if options.include_all_ngrams or len(chosen) == size:
-                    grams.append(b" ".join([words[position] for position in chosen]))
+                    gram = b" ".join([words[position] for position in chosen])
+                    grams.append(gram)
+                    made += len(gram) + _OBJECT
+                    if made > counted + _COUNTED:
+                        charge(made)
+                        counted = made
         context.resize_tensor(output, (len(grams),))
         output.data[...] = grams
 

@@ -90,7 +90,7 @@ def bind(context: Context, node: Node) -> Thunk:
         return _bind_float(source.data, output.data, beta, *temporaries)
     x, y, row = (array.reshape(-1, array.shape[-1]) for array in (source.data, output.data, *temporaries))
     parts = even_slices(len(x), -(-len(x) // lanes))
-    return run_calls(run_lanes(context, [[(_bind_float(x[part], y[part], beta, row[part]), ())] for part in parts]))
+    return run_calls(run_lanes(context, [[(_bind_float(x[part], y[part], beta, row[part]), ())].copy for part in parts]))
 
 
 def _bind_float(x: Array, y: Array, beta: float, row: Array) -> Thunk:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, charge, ensure, ensure_type
 from oplet.schema.stablehlo_options import StablehloConvolutionOptions
 from oplet_builtin_ops.arithmetic.numeric_products import assign_sums, product_type
 from oplet_builtin_ops.layers.convolution_nd import Convolution
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_program
 from oplet_builtin_ops.layers.windows import Axis
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
@@ -126,21 +127,26 @@ def bind(context: Context, node: Node) -> Thunk:
     source, filters = (tensor.data for tensor in node.inputs)
     output = node.outputs[0].data
     maps, weights, columns, sums = (temporary.data for temporary in node.temporaries)
-    program: list[Call] = []
-    if maps.size:
-        program += padding_calls(source.transpose(plan.left), plan.paddings, np.zeros((), maps.dtype), maps)
-    program.append((weights.__setitem__, (..., filters.transpose(plan.right)[plan.reversals])))
     work = plan.work
-    for group in range(plan.batch_groups):
-        images = maps[group * work.batch : (group + 1) * work.batch]
-        picked = weights[..., group * work.filters : (group + 1) * work.filters]
-        if plan.batch_groups > 1:
-            picked = np.empty(picked.shape, weights.dtype)
-            program.append((picked.__setitem__, (..., weights[..., group * work.filters : (group + 1) * work.filters])))
-        program += work.calls(images, picked, columns, sums[group], lambda block: [])
-    # The groups of the batch become groups of features.
-    program.append((assign_sums, (output.transpose(plan.result), np.moveaxis(sums, 0, -2))))
-    return run_calls(program)
+    # The filters of a group of the batch, side by side.
+    picked = weights
+    if plan.batch_groups > 1:
+        charge(weights.nbytes // plan.batch_groups)
+        picked = np.empty((*weights.shape[:-1], work.filters), weights.dtype)
+
+    def calls() -> Iterator[Call]:
+        if maps.size:
+            yield from padding_calls(source.transpose(plan.left), plan.paddings, np.zeros((), maps.dtype), maps)
+        yield weights.__setitem__, (..., filters.transpose(plan.right)[plan.reversals])
+        for group in range(plan.batch_groups):
+            if plan.batch_groups > 1:
+                yield picked.__setitem__, (..., weights[..., group * work.filters : (group + 1) * work.filters])
+            images = maps[group * work.batch : (group + 1) * work.batch]
+            yield from work.calls(images, picked, columns, sums[group], lambda block: [])
+        # The groups of the batch become groups of features.
+        yield assign_sums, (output.transpose(plan.result), np.moveaxis(sums, 0, -2))
+
+    return run_program(calls)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(*FLOATS, *INTEGERS))

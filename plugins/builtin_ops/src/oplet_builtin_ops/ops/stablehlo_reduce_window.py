@@ -6,16 +6,14 @@ the other. Numerics: tflite/kernels/stablehlo_reduce_window.cc
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, ensure
+from oplet import Context, Node, Registration, Tensor, checkpoint, ensure
 from oplet.schema.stablehlo_options import StablehloReduceWindowOptions
 from oplet_builtin_ops.control.bodies import Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
-from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.layers.program import places, run_calls
 from oplet_builtin_ops.layers.window_reduction import (
     REDUCIBLE_TYPES,
     WindowAxis,
@@ -113,7 +111,8 @@ def _fold(body: Body, maps: list[Array], axes: list[WindowAxis], initials: list[
         return
     body.start()
     values = [np.broadcast_to(initial.reshape(-1)[0], (size,)) for initial in initials]
-    for taps in product(*(range(axis.taps) for axis in axes)):
+    for taps in places([axis.taps for axis in axes]):
+        checkpoint()
         seen = tuple(axis.seen(tap) for axis, tap in zip(axes, taps))
         values = [value.copy() for value in body(*values, *(padded[seen].reshape(-1) for padded in maps))]
     for output, value in zip(outputs, values):

@@ -8,16 +8,20 @@ Numerics: tflite/kernels/transpose_conv.cc, tflite/kernels/internal/reference/tr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
 from oplet.schema.options import TransposeConvOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
@@ -60,7 +64,7 @@ def prepare(context: Context, node: Node) -> None:
     if not shape.is_constant:
         context.set_dynamic(output)
         return
-    scatter = _scatter(node)
+    scatter = _scatter(node, layer)
     context.resize_tensor(output, tuple(read_ints(shape)))
     sizes = _scratch_sizes(node, scatter, layer)
     tensors = _Scratch(*(size and context.add_temporary(node, *size) for size in sizes))
@@ -98,7 +102,7 @@ def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
     return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point, centred=True)
 
 
-def _scatter(node: Node) -> Scatter:
+def _scatter(node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
     """The work, once the output's shape is known."""
     shape, weights, source = node.inputs[:3]
     options = node.options(TransposeConvOptions)
@@ -115,7 +119,7 @@ def _scatter(node: Node) -> Scatter:
         (y.out, x.out) == source.shape[1:3],
         f"an output of {height} x {width} belongs to an input of {y.out} x {x.out}, not to {source}.",
     )
-    return Scatter(Windows(batch, y, x, filters), depth)
+    return Scatter(Windows(batch, y, x, filters), depth, isinstance(layer, HybridLayer))
 
 
 def _compute(layer: QuantizedLayer | HybridLayer | None) -> TensorType:
@@ -145,21 +149,18 @@ def bind(context: Context, node: Node) -> Thunk:
         return run_calls([])
     scratch = _Scratch(*(tensor and tensor.data for tensor in tensors))
 
-    def calls() -> list[Call]:
-        return _calls(node, layer, scatter, scratch)
-
-    if weights.is_constant and (bias is None or bias.is_constant):
-        return run_calls(calls())
-    return lambda: run_calls(calls())()
+    calls = partial(_calls, node, layer, scatter, scratch)
+    return run_program(calls) if weights.is_constant and (bias is None or bias.is_constant) else partial(run_anew, calls)
 
 
 def _run_sized(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> None:
     """Run with an output shape that has just arrived; the scratch depends on it."""
-    scatter = _scatter(node)
+    scatter = _scatter(node, layer)
     context.resize_tensor(node.outputs[0], tuple(read_ints(node.inputs[0])))
     sizes = _scratch_sizes(node, scatter, layer)
+    charge(sum(prod(shape) * _FLOATS[type]().nbytes for shape, type in filter(None, sizes)))
     scratch = _Scratch(*(size and np.empty(size[0], _FLOATS[size[1]]) for size in sizes))
-    run_calls(_calls(node, layer, scatter, scratch))()
+    run_anew(partial(_calls, node, layer, scatter, scratch))
 
 
 def _matrix(node: Node, weights: Tensor, values: Array, dtype: Any) -> Array:
@@ -173,7 +174,7 @@ def _matrix(node: Node, weights: Tensor, values: Array, dtype: Any) -> Array:
     return node.cached(("matrix", dtype, node.inputs[2].type), [weights], make)
 
 
-def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scatter, scratch: _Scratch) -> list[Call]:
+def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scatter, scratch: _Scratch) -> Iterator[Call]:
     _, weights, source = node.inputs[:3]
     bias, output = node.optional_input(3), node.outputs[0]
     channels = scatter.windows.channels
@@ -199,7 +200,7 @@ def _calls(node: Node, layer: QuantizedLayer | HybridLayer | None, scatter: Scat
             copy: list[Call] = [] if scratch.block is None else [(np.copyto, (part, block))]
             return copy + finish.calls(part, factors[strip.where[0].start])
 
-        return layer.quantize(factors) + scatter.calls(layer.quantized.data, 0, matrix, *places, scale)
+        return chain(layer.quantize(factors), scatter.calls(layer.quantized.data, 0, matrix, *places, scale))
 
     plain = FloatFinish(
         None if bias is None else bias.data,

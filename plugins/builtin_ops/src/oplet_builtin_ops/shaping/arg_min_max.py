@@ -6,13 +6,14 @@ Numerics: tflite/kernels/arg_min_max.cc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.schema.options import ArgMaxOptions, ArgMinOptions
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_program
 from oplet_builtin_ops.shaping.shapes import (
     Array,
     Shape,
@@ -94,7 +95,7 @@ def _suits_keys(type: TensorType, shape: Shape, axis: int) -> bool:
     return type in _KEYS and axis == len(shape) - 1 and _SHORT < shape[-1] <= 256 and math.prod(shape[:-1]) >= _MANY
 
 
-def _key_calls(node: Node, extreme: np.ufunc) -> list[Call]:
+def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
     """The calls that search longer lines of 8-bit values: the position becomes the low octet of a key, larger for what goes first."""
     keys, best = (temporary.data for temporary in node.temporaries)
     length = keys.shape[1]
@@ -102,11 +103,10 @@ def _key_calls(node: Node, extreme: np.ufunc) -> list[Call]:
     octet, bits = np.array(255, keys.dtype), np.array(8, keys.dtype)
     flip = octet if extreme is np.maximum else np.zeros_like(octet)
     order = np.arange(length, dtype=keys.dtype) ^ flip
-    program: list[Call] = []
     for start in range(0, len(source), len(best)):
         lines = source[start : start + len(best)]
         made, found = keys[: len(lines)], best[: len(lines)]
-        program += [
+        yield from [
             (np.copyto, (made, lines)),
             (np.left_shift, (made, bits, made)),
             (np.bitwise_or, (made, order, made)),
@@ -115,22 +115,20 @@ def _key_calls(node: Node, extreme: np.ufunc) -> list[Call]:
             (np.bitwise_xor, (found, flip, found)),
             (np.copyto, (output[start : start + len(lines)], found)),
         ]
-    return program
 
 
-def _column_calls(node: Node, extreme: np.ufunc) -> list[Call]:
+def _column_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
     """The calls that search many short lines at once: what equals the best of its line gets the more points the earlier it is."""
     columns, best, equal, points = (temporary.data for temporary in node.temporaries)
     length = len(columns)
     source, output = node.inputs[0].data.reshape(-1, length), node.outputs[0].data.reshape(-1)
     worth = np.arange(255, 255 - length, -1, dtype=np.uint8)[:, None]
-    program: list[Call] = []
     for start in range(0, len(source), len(best)):
         lines = source[start : start + len(best)]
         count = len(lines)
         values, most, hits, score = columns[:, :count], best[:count], equal[:, :count], points[:count]
         weights = hits.view(np.uint8)
-        program += [
+        yield from [
             (np.copyto, (values, lines.T)),
             (extreme.reduce, (values, 0, None, most)),
             (np.equal, (values, most, hits)),
@@ -139,7 +137,6 @@ def _column_calls(node: Node, extreme: np.ufunc) -> list[Call]:
             (np.subtract, (np.uint8(255), score, score)),
             (np.copyto, (output[start : start + count], score)),
         ]
-    return program
 
 
 def _bind(node: Node, search: Search, extreme: np.ufunc, worst: float) -> Thunk:
@@ -149,7 +146,7 @@ def _bind(node: Node, search: Search, extreme: np.ufunc, worst: float) -> Thunk:
         return lambda: None
     many = None
     if node.temporaries:
-        many = run_calls((_key_calls if len(node.temporaries) == 2 else _column_calls)(node, extreme))
+        many = run_program(partial(_key_calls if len(node.temporaries) == 2 else _column_calls, node, extreme))
 
     def run() -> None:
         # numpy would take a NaN before any number; the maximum is NaN if there is one.

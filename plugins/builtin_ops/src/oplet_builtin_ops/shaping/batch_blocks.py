@@ -6,13 +6,13 @@ Numerics: tflite/kernels/internal/reference/space_to_batch_nd.h, tflite/kernels/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from itertools import product
+from itertools import chain
 from math import prod
+from typing import Any
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.layers.program import Call, places, run_program
 from oplet_builtin_ops.shaping.shapes import (
     Array,
     Shape,
@@ -31,6 +31,8 @@ from oplet_builtin_ops.shaping.shapes import (
 __all__ = ["bind_batch_to_space", "bind_space_to_batch", "prepare_batch_to_space", "prepare_space_to_batch"]
 
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+#: Places within blocks that are copied one after the other, as long as there are not more of them than blocks.
+_MANY = 64
 #: Two numbers for each spatial axis: what is added (or cut off) in front and behind.
 Margins = list[tuple[int, int]]
 
@@ -113,31 +115,59 @@ def _spatial_shapes(node: Node) -> list[Shape]:
 
 
 def _pairs(batched: Array, image: Array, blocks: list[int], margins: Margins) -> Iterator[tuple[Array, Array]]:
-    """Views of the batches and of the image's pixels that belong together, one pair for each place within a block."""
-    batch = image.shape[0]
-    for number, places in enumerate(product(*map(range, blocks))):
-        cells, pixels = [], []
-        for place, block, (before, _), length in zip(places, blocks, margins, image.shape[1:]):
-            first = max(0, -(-(before - place) // block))
-            start = first * block + place - before
-            count = max(0, -(-(length - start) // block))
-            cells.append(slice(first, first + count))
-            pixels.append(slice(start, None, block))
-        if all(cell.stop > cell.start for cell in cells):
-            yield batched[along(0, slice(number * batch, (number + 1) * batch), *cells)], image[along(1, *pixels)]
+    """Views of the batches and of the image's pixels that belong together.
+
+    There is a pair for each place within a block; along axes whose blocks are long and few, for each block instead. So there are never
+    more pairs than the square root of the number of values.
+    """
+    batch, depth = image.shape[0], image.shape[-1]
+    cells = batched.shape[1:-1]
+    by_block = [block > max(_MANY, count) for block, count in zip(blocks, cells)]
+    apart = batched.reshape(*blocks, batch, *cells, depth)
+    rank = len(blocks)
+    # What is left of the axes of `apart` once each pair has picked a place or a block along each axis, in the order of the image.
+    left = [*(axis for axis in range(rank) if by_block[axis]), -1, *(axis for axis in range(rank) if not by_block[axis])]
+    order = [left.index(axis) for axis in (-1, *range(rank))]
+    counts = [count if whole else block for whole, block, count in zip(by_block, blocks, cells)]
+    for numbers in places(counts):
+        within: list[Any] = []
+        among: list[Any] = []
+        pixels = []
+        for whole, number, block, (before, _), length in zip(by_block, numbers, blocks, margins, image.shape[1:]):
+            if whole:
+                start = number * block - before
+                first, end = max(0, start), min(start + block, length)
+                within.append(slice(first - start, max(first, end) - start))
+                among.append(number)
+                pixels.append(slice(first, max(first, end)))
+            else:
+                first = max(0, -(-(before - number) // block))
+                start = first * block + number - before
+                within.append(number)
+                among.append(slice(first, first + max(0, -(-(length - start) // block))))
+                pixels.append(slice(start, None, block))
+        seen = image[along(1, *pixels)]
+        if seen.size:
+            yield apart[(*within, slice(None), *among)].transpose(*order, rank + 1), seen
 
 
 def _bind_space_to_batch(node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
-    copies = [copier(cells, pixels) for cells, pixels in _pairs(output, source, _blocks(node), _margins(node))]
-    if any(any(pair) for pair in _margins(node)):
-        copies.insert(0, partial(output.fill, _padding(node.outputs[0])))
-    return run_calls((copy, ()) for copy in copies)
+    blocks, margins = _blocks(node), _margins(node)
+    padding: list[Call] = []
+    if any(map(any, margins)):
+        padding.append((output.fill, (_padding(node.outputs[0]),)))
+
+    def calls() -> Iterator[Call]:
+        return chain(padding, ((copier(cells, pixels), ()) for cells, pixels in _pairs(output, source, blocks, margins)))
+
+    return run_program(calls)
 
 
 def _bind_batch_to_space(node: Node) -> Thunk:
-    pairs = _pairs(node.inputs[0].data, node.outputs[0].data, _blocks(node), _margins(node))
-    return run_calls((copier(pixels, cells), ()) for cells, pixels in pairs)
+    source, output = node.inputs[0].data, node.outputs[0].data
+    blocks, margins = _blocks(node), _margins(node)
+    return run_program(lambda: ((copier(pixels, cells), ()) for cells, pixels in _pairs(source, output, blocks, margins)))
 
 
 def _padding(output: Tensor) -> int:

@@ -19,6 +19,8 @@ _ZERO = np.zeros(1, np.float32)
 #: Boxes are compared block by block, so that most of those that are suppressed are never compared with each other: how many are
 #: in the first block, and how many pairs with boxes that are chosen already a block may make.
 _FIRST_BLOCK, _PAIRS = 64, 1 << 12
+#: Chosen boxes that a block is compared with at a time.
+_CHOSEN = 1 << 12
 
 
 class Boxes:
@@ -85,8 +87,11 @@ def choose_in_order(
         start += size
         size = max(_FIRST_BLOCK, min(2 * size, _PAIRS // (len(found) + 1)))
         if found:
-            suppressed = too_much(boxes[found].overlaps(boxes[block]))
-            block = block[~suppressed.any(axis=0)]
+            for first in range(0, len(found), _CHOSEN):
+                suppressed = too_much(boxes[found[first : first + _CHOSEN]].overlaps(boxes[block]))
+                block = block[~suppressed.any(axis=0)]
+                if first:
+                    checkpoint()
         members = boxes[block]
         rows = np.packbits(too_much(members.overlaps(members)), axis=1, bitorder="little")
         left = (1 << len(block)) - 1  # one bit for each box that may still be chosen

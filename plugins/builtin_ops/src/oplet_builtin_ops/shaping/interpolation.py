@@ -8,8 +8,9 @@ Numerics: tflite/kernels/internal/reference/resize_bilinear.h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +18,16 @@ import numpy as np
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.shaping.shapes import Array, Shape
 
-__all__ = ["Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate"]
+__all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate"]
 
 #: Outputs per block: fewer cost calls, more multiply zeros.
 _BLOCK = 16
 #: Up to so many channels, one product with a matrix for all channels beats one product per row.
 _FEW_CHANNELS = 4
+#: Up to rows of so many pixels: the matrices for all channels are large.
+_WIDE = 1 << 12
+#: What a product takes with its matrix, unless that is for all channels of a row that is not wide.
+CALL_BYTES = 3 << 10
 #: The integer kernel's fractions have 10 bits.
 _ONE = 1 << 10
 
@@ -115,17 +120,18 @@ def between_shape(source: Shape, output: Shape) -> Shape:
     return (batch, output[1], width, channels)
 
 
-def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[Block]:
-    """The products that interpolate along an axis of this length."""
+def _blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> Iterable[Block]:
+    """The products that interpolate along an axis of this length; those of usual lengths are kept."""
+    if max(length, len(axis.lower)) > _USUAL:
+        return _made_blocks(axis, length, dtype)
     if dtype.char not in axis.blocks:
-        axis.blocks[dtype.char] = _made_blocks(axis, length, dtype)
+        axis.blocks[dtype.char] = list(_made_blocks(axis, length, dtype))
     return axis.blocks[dtype.char]
 
 
-def _made_blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> list[Block]:
+def _made_blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> Iterator[Block]:
     count = len(axis.lower)
     size = min(_BLOCK, max(1, _BLOCK * count // length))
-    blocks = []
     for start in range(0, count, size):
         lower, upper, fraction = (array[start : start + size] for array in axis[:3])
         first, end = int(lower.min()), int(upper.max()) + 1
@@ -133,36 +139,37 @@ def _made_blocks(axis: Neighbours, length: int, dtype: np.dtype[np.generic]) -> 
         matrix = np.zeros((len(rows), end - first), dtype)
         matrix[rows, lower - first] = axis.one - fraction
         matrix[rows, upper - first] += fraction  # both neighbours may be the same
-        blocks.append((slice(start, start + len(rows)), slice(first, end), matrix))
-    return blocks
+        yield slice(start, start + len(rows)), slice(first, end), matrix
 
 
-def _resize_rows(source: Array, target: Array, axis: Neighbours) -> list[Call]:
+def _resize_rows(source: Array, target: Array, axis: Neighbours) -> Iterator[Call]:
     batch, height = source.shape[:2]
     inputs, outputs = source.reshape(batch, height, -1), target.reshape(batch, target.shape[1], -1)
-    return [
-        (np.matmul, (matrix, inputs[:, seen], outputs[:, made])) for made, seen, matrix in _blocks(axis, height, target.dtype)
-    ]
+    for made, seen, matrix in _blocks(axis, height, target.dtype):
+        yield np.matmul, (matrix, inputs[:, seen], outputs[:, made])
 
 
-def _resize_columns(source: Array, target: Array, axis: Neighbours) -> list[Call]:
+def _resize_columns(source: Array, target: Array, axis: Neighbours) -> Iterator[Call]:
     _, _, width, channels = source.shape
     blocks = _blocks(axis, width, target.dtype)
-    if channels > _FEW_CHANNELS:
+    if channels > _FEW_CHANNELS or max(width, target.shape[2]) > _WIDE:
         inputs, outputs = source.reshape(-1, width, channels), target.reshape(-1, target.shape[2], channels)
-        return [(np.matmul, (matrix, inputs[:, seen], outputs[:, made])) for made, seen, matrix in blocks]
+        for made, seen, matrix in blocks:
+            yield np.matmul, (matrix, inputs[:, seen], outputs[:, made])
+        return
 
     def flat(maps: Array, part: slice) -> Array:
         return maps.reshape(-1, maps.shape[2] * channels)[:, part.start * channels : part.stop * channels]
 
     alike = np.eye(channels, dtype=target.dtype)
-    return [(np.matmul, (flat(source, seen), np.kron(matrix.T, alike), flat(target, made))) for made, seen, matrix in blocks]
+    for made, seen, matrix in blocks:
+        yield np.matmul, (flat(source, seen), np.kron(matrix.T, alike), flat(target, made))
 
 
-def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> list[Call]:
+def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> Iterator[Call]:
     """The passes that resize maps (NHWC, all three of one float type); the weights of the sums are not divided by `one`."""
     if not target.size:
-        return []
+        return iter(())
     if target.shape[1] >= source.shape[1]:
-        return _resize_columns(source, between, across) + _resize_rows(between, target, down)
-    return _resize_rows(source, between, down) + _resize_columns(between, target, across)
+        return chain(_resize_columns(source, between, across), _resize_rows(between, target, down))
+    return chain(_resize_rows(source, between, down), _resize_columns(between, target, across))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.layers.program import Call, run_program
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["fold_rows"]
@@ -27,11 +28,14 @@ def fold_rows(combine: np.ufunc, values: Array, target: Array) -> Thunk:
     if not 2 <= length <= _SHORT or len(rows) < _MANY:
         return partial(combine.reduce, rows, 1, target.dtype, results)
     step = _BLOCK // length
-    calls: list[Call] = []
-    for start in range(0, len(rows), step):
-        columns = rows[start : start + step].T
-        folded = results[start : start + step]
-        into = partial(combine, out=folded)
-        calls.append((into, (columns[0], columns[1])))
-        calls += [(into, (folded, column)) for column in columns[2:]]
-    return run_calls(calls)
+
+    def calls() -> Iterator[Call]:
+        for start in range(0, len(rows), step):
+            columns = rows[start : start + step].T
+            folded = results[start : start + step]
+            into = partial(combine, out=folded)
+            yield into, (columns[0], columns[1])
+            for column in columns[2:]:
+                yield into, (folded, column)
+
+    return run_program(calls)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, TensorType, checkpoint, ensure, ensure_type
+from oplet import Context, Node, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, read_int
@@ -32,6 +32,10 @@ Found = tuple[float, int]
 _FEWEST_LEADERS = 64
 #: So many pairs of boxes are compared at a time.
 _PAIRS = 1 << 14
+#: Of so many pairs what they have in common is kept.
+_KEPT = 1 << 22
+#: Memory that an entry of the queue takes.
+_ENTRY_BYTES = 256
 
 
 def prepare_suppression(context: Context, node: Node) -> None:
@@ -111,9 +115,12 @@ class Leaders:
 
     def queue(self) -> PriorityQueue[Any]:
         """All candidates, put in one after the other: the score, the place among the leaders, 0."""
+        charge(_ENTRY_BYTES * len(self.scores))
         queue: PriorityQueue[Any] = PriorityQueue()
         scores, numbers = self.scores.tolist(), self.numbers.tolist()
         for place in np.argsort(self.numbers).tolist():
+            if not place & 0xFFF:
+                checkpoint()
             queue.count = numbers[place]
             queue.append((scores[place], place, 0))
         queue.count = self.total
@@ -123,7 +130,7 @@ class Leaders:
         """A function: what the rule makes of the overlaps of one of the boxes with all, found for its neighbours as well."""
         height = 1 + _PAIRS // len(self.scores)
 
-        @cache
+        @lru_cache(max(1, _KEPT // (height * len(self.scores))))
         def block(number: int) -> Array:
             return rule(self.boxes[number * height : (number + 1) * height].overlaps(self.boxes))
 
@@ -175,6 +182,37 @@ def _choose_among_equals(leaders: Leaders, limit: int, most_overlap: float) -> l
     return found
 
 
+class _Table:
+    """What each chosen box leaves of each score, worked out for all scores when it is chosen."""
+
+    def __init__(self, leaders: Leaders, limit: int, rule: Callable[[Floats], Floats]) -> None:
+        self._limit, self._row_of = limit, leaders.row_of(rule)
+        self._factors = np.empty((len(leaders.scores), limit), np.float32)
+
+    def choose(self, place: int, number: int) -> None:
+        """A box is chosen, with which there are so many."""
+        self._factors[:, self._limit - number] = self._row_of(place)
+
+    def of(self, place: int, begin: int, end: int) -> Floats:
+        """What some of the chosen boxes leave of a score, the last one chosen first, as scores are multiplied in that order."""
+        return self._factors[place, self._limit - end : self._limit - begin]
+
+
+class _Chosen:
+    """The same, worked out when it is asked for: a table would hold as many numbers as boxes times the limit."""
+
+    def __init__(self, leaders: Leaders, limit: int, rule: Callable[[Floats], Floats]) -> None:
+        self._boxes, self._limit, self._rule = leaders.boxes, limit, rule
+        self._places = np.empty(limit, np.intp)
+
+    def choose(self, place: int, number: int) -> None:
+        self._places[self._limit - number] = place
+
+    def of(self, place: int, begin: int, end: int) -> Floats:
+        these = self._boxes[self._places[self._limit - end : self._limit - begin]]
+        return self._rule(these.overlaps(self._boxes[place : place + 1])).reshape(-1)
+
+
 def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold: float, sigma: float) -> list[Found]:
     scale = np.float32(-0.5 / sigma)
 
@@ -184,10 +222,9 @@ def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold:
         return factors
 
     # Entries: the present score, the place, and how many of the chosen ones it has been compared with.
-    queue, row_of, floor = leaders.queue(), leaders.row_of(factors_of), leaders.floor
+    queue, floor = leaders.queue(), leaders.floor
     found: list[Found] = []
-    # What each chosen box leaves of each score, the last one chosen first, as scores are multiplied in that order.
-    factors = np.empty((len(leaders.scores), limit), np.float32)
+    shares = _Table(leaders, limit, factors_of) if len(leaders.scores) * limit <= _KEPT else _Chosen(leaders, limit, factors_of)
     product = np.multiply.reduce
     while len(found) < limit and queue:
         checkpoint()
@@ -195,10 +232,10 @@ def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold:
         compared = len(found)
         score = before
         if begin < compared:
-            score = product(factors[place, limit - compared : limit - begin], initial=before).item()
+            score = product(shares.of(place, begin, compared), initial=before).item()
         if score == before:
             found.append((score, place))
-            factors[:, limit - len(found)] = row_of(place)
+            shares.choose(place, len(found))
         if score > threshold:
             if score >= floor:
                 queue.append((score, place, compared))

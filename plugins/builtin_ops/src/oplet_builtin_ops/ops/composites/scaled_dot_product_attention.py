@@ -16,10 +16,10 @@ where one key serves all heads, litert-torch 0.10 writes it without a transposit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,7 @@ import numpy as np
 from oplet import BuiltinOperator, Context, Node, Registration, TensorType, decline
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet_builtin_ops.control.calls import prepare_callee
-from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
+from oplet_builtin_ops.layers.program import Call, lane_count, places, run_lanes, run_program
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk
 
@@ -79,7 +79,7 @@ class _Plan:
         scale: of the scores.
         cap: of the scores, 0 for none.
         own: the mask of the decomposition, where none is given.
-        parts: slices of batch, groups, shared and time.
+        parts: yields slices of batch, groups, shared and time.
         lanes: how many parts are computed at once.
     """
 
@@ -87,7 +87,7 @@ class _Plan:
     scale: float
     cap: float
     own: Array | None
-    parts: list[tuple[slice, ...]]
+    parts: Callable[[], Iterator[tuple[slice, ...]]]
     lanes: int
 
 
@@ -102,12 +102,13 @@ def prepare(context: Context, node: Node) -> None:
     context.resize_tensor(node.outputs[0], (sizes.batch, sizes.time, sizes.groups * sizes.shared, sizes.depth))
     count = math.prod(sizes.rows) * sizes.length
     lanes = lane_count(context, count * (_PRODUCT * (sizes.size + sizes.depth) + _SCORE))
-    parts = list(_parts(sizes.rows, sizes.length, lanes)) if count else []
-    lanes = max(1, min(lanes, len(parts)))
+    parts = partial(_parts, sizes.rows, sizes.length, lanes)
+    first = list(islice(parts(), lanes)) if node.outputs[0].size else []
+    lanes = max(1, len(first))
     node.prepared = _Plan(sizes, 1 / math.sqrt(max(sizes.size, 1)) if scale is None else scale, cap, own, parts, lanes)
-    if not parts:
+    if not first:
         return
-    widest = max(math.prod(_counts(part)) for part in parts)
+    widest = math.prod(_counts(first[0]))
     for width in (sizes.size, sizes.length, sizes.depth, 1):
         context.add_temporary(node, (lanes, widest * width))
     for tensor in node.inputs[1:3]:
@@ -198,7 +199,7 @@ def _parts(rows: Shape, length: int, lanes: int) -> Iterator[tuple[slice, ...]]:
         yield rest
         return
     step, count = max(1, most // inner), rows[whole - 1]
-    for outer in product(*map(range, rows[: whole - 1])):
+    for outer in places(rows[: whole - 1]):
         for start in range(0, count, step):
             yield (*(slice(i, i + 1) for i in outer), slice(start, min(start + step, count)), *rest)
 
@@ -210,7 +211,7 @@ def _counts(part: tuple[slice, ...]) -> Shape:
 def bind(context: Context, node: Node) -> Thunk:
     """The thunk computes one part after the other; several at once if it pays."""
     plan: _Plan = node.prepared
-    if not plan.parts:
+    if not node.outputs[0].size:
         return lambda: None
     buffers = [temporary.data for temporary in node.temporaries]
     wide = iter(buffers[4:])
@@ -221,15 +222,13 @@ def bind(context: Context, node: Node) -> Thunk:
             program.append((np.copyto, (single, tensor.data)))
     mask = node.inputs[3].data if len(node.inputs) == 4 else plan.own
     attention = _Attention(plan, node.inputs[0].data, key, value, mask, node.outputs[0].data)
-    lanes = [
-        [
-            call
-            for part in plan.parts[lane :: plan.lanes]
-            for call in attention.calls(part, *(buffer[lane] for buffer in buffers[:4]))
-        ]
-        for lane in range(plan.lanes)
-    ]
-    return run_calls([*program, *run_lanes(context, lanes)])
+
+    def lane_calls(lane: int) -> Iterator[Call]:
+        for part in islice(plan.parts(), lane, None, plan.lanes):
+            yield from attention.calls(part, *(buffer[lane] for buffer in buffers[:4]))
+
+    lanes = [partial(lane_calls, lane) for lane in range(plan.lanes)]
+    return run_program(lambda: chain(program, run_lanes(context, lanes)))
 
 
 class _Attention:

@@ -1,0 +1,124 @@
+"""How long a list of numpy calls may run between two looks at the clock: as long as their work, not their number, allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import checkpoint
+
+__all__ = ["Call", "call_work", "cut_product", "run_watched", "watched_parts"]
+
+Array = NDArray[Any]
+
+#: A function and its arguments.
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+#: Values that calls work on between two looks; numpy needs about 0.1 to 10 ms for them.
+_WORK = 1 << 20
+#: Calls between two looks, however little they do.
+_CALLS = 64
+#: Products that BLAS adds up while an elementwise call works on one value; where numpy multiplies without BLAS it does one.
+_BLAS = 16
+#: A product of matrices of more work than that is cut: BLAS needs a few tenths of a second for it.
+_CUT = 1 << 28
+
+
+def call_work(call: Call) -> int:
+    """About how many values a call works on; what cannot be told counts as what is done between two looks."""
+    function, arguments = call
+    if function is np.matmul:
+        return _product_work(*arguments[:2])
+    work = 0
+    for argument in arguments:
+        if type(argument) is np.ndarray and argument.size > work:
+            work = argument.size
+    if not work:
+        owner = getattr(function, "__self__", None)  # a method of an array, such as fill
+        work = owner.size if type(owner) is np.ndarray else 0 if arguments else _WORK
+    return work
+
+
+def _product_work(left: Array, right: Array) -> int:
+    if right.ndim < 2:
+        return int(left.size)
+    count = left.size * right.shape[-1]
+    if right.ndim > left.ndim or (right.ndim > 2 and left.shape[:-2] != right.shape[:-2]):
+        batches = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        count = math.prod(batches) * math.prod(left.shape[-2:]) * right.shape[-1]
+    in_blas = left.dtype.char in "fdFD" and right.dtype == left.dtype
+    return count // _BLAS if in_blas else count
+
+
+def cut_product(left: Array, right: Array, target: Array) -> list[Call]:
+    """The calls of a product of matrices, several if one call would keep the clock from being looked at for long.
+
+    Args:
+        left: of two dimensions or more.
+        right: of two dimensions or more; dimensions before the last two broadcast.
+        target: where the product goes.
+    """
+    work = _product_work(left, right)
+    pieces = -(-work // _CUT)
+    if pieces < 2 or right.ndim < 2 or left.ndim < 2:
+        return [(np.matmul, (left, right, target))]
+    rank = target.ndim
+    axis = next((i for i in range(rank - 2) if target.shape[i] > 1), rank - 2)
+    if axis == rank - 2 and target.shape[-2] < target.shape[-1]:
+        axis = rank - 1
+    length = target.shape[axis]
+    step = -(-length // pieces)
+    calls: list[Call] = []
+    for start in range(0, length, step):
+        part = slice(start, start + step)
+        at = (slice(None),) * axis + (part,)
+        if axis == rank - 1:
+            calls += _product(left, right[..., part], target[at], length > step)
+        elif axis == rank - 2:
+            calls += _product(left[..., part, :], right, target[at], length > step)
+        else:
+            calls += _product(_batch(left, axis, rank, part), _batch(right, axis, rank, part), target[at], length > step)
+    return calls
+
+
+def _product(left: Array, right: Array, target: Array, is_smaller: bool) -> list[Call]:
+    return cut_product(left, right, target) if is_smaller else [(np.matmul, (left, right, target))]
+
+
+def _batch(matrices: Array, axis: int, rank: int, part: slice) -> Array:
+    """The part along an axis of the product's batches; matrices that are the same along it stay as they are."""
+    own = axis - (rank - matrices.ndim)
+    return matrices if own < 0 or matrices.shape[own] == 1 else matrices[(slice(None),) * own + (part,)]
+
+
+def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
+    """The calls in pieces, each of as much work as may be done between two looks at the clock, or of one call."""
+    part: list[Call] = []
+    left = _WORK
+    for call in calls:
+        work = call_work(call)
+        if work > _CUT and call[0] is np.matmul:
+            if part:
+                yield tuple(part)
+            yield from ((piece,) for piece in cut_product(*call[1]))
+            part, left = [], _WORK
+            continue
+        part.append(call)
+        left -= work
+        if left <= 0 or len(part) == _CALLS:
+            yield tuple(part)
+            part, left = [], _WORK
+    if part:
+        yield tuple(part)
+
+
+def run_watched(parts: Iterable[tuple[Call, ...]]) -> None:
+    """Make the calls, and look at the clock before each part."""
+    for part in parts:
+        checkpoint()
+        for function, arguments in part:
+            function(*arguments)
