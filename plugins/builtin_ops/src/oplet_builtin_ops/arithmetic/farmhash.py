@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from oplet import checkpoint
+
 __all__ = ["fingerprint64"]
+
+#: What masks the places between two looks at the clock.
+_OFTEN: Final = (1 << 16) - 1
 
 _MASK: Final = 2**64 - 1
 _K0: Final = 0xC3A5C85C97CB3127
@@ -113,6 +118,8 @@ def _long(data: bytes) -> int:
     state: State = 81 * _K2 + _word(data, 0), y, z, (0, 0), (0, 0)
     # All full blocks but the last 1 to 64 bytes, and then the last 64, which may overlap.
     for at in range(0, (len(data) - 1) // 64 * 64, 64):
+        if not at & _OFTEN:
+            checkpoint()
         state = _block(data, at, state, _K1, 1)
     x, y, z, v, w = state
     factor = _K1 + ((z & 0xFF) << 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from oplet import Callee, Context, Node, Tensor, ensure
+from oplet import Callee, Context, Node, Tensor, checkpoint, ensure
 from oplet.errors import PrepareError
 from oplet_builtin_ops.shaping.shapes import Array
 
@@ -126,6 +126,7 @@ class Body:
             return [np.broadcast_to(tensor.data, (lanes,))[:count] for tensor in callee.outputs]
         gathered: list[Array] = [np.empty(count, tensor.data.dtype) for tensor in callee.outputs]
         for first in range(0, count, lanes):
+            checkpoint()
             part = slice(first, first + lanes)
             if lanes > 1:
                 given = self(*(array[part] for array in arrays))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oplet import checkpoint
 
-__all__ = ["Call", "call_work", "cut_product", "run_watched", "watched_parts"]
+__all__ = ["WORK", "Call", "call_work", "cut_product", "run_watched", "watched_parts"]
 
 Array = NDArray[Any]
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 #: Values that calls work on between two looks; numpy needs about 0.1 to 10 ms for them.
-_WORK = 1 << 20
+WORK = 1 << 20
 #: Calls between two looks, however little they do.
 _CALLS = 64
 #: Products that BLAS adds up while an elementwise call works on one value; where numpy multiplies without BLAS it does one.
@@ -39,17 +39,17 @@ def call_work(call: Call) -> int:
             work = argument.size
     if not work:
         owner = getattr(function, "__self__", None)  # a method of an array, such as fill
-        work = owner.size if type(owner) is np.ndarray else 0 if arguments else _WORK
+        work = owner.size if type(owner) is np.ndarray else 0 if arguments else WORK
     return work
 
 
 def _product_work(left: Array, right: Array) -> int:
     if right.ndim < 2:
         return int(left.size)
-    count = left.size * right.shape[-1]
+    count: int = left.size * right.shape[-1]
     if right.ndim > left.ndim or (right.ndim > 2 and left.shape[:-2] != right.shape[:-2]):
         batches = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-        count = math.prod(batches) * math.prod(left.shape[-2:]) * right.shape[-1]
+        count = math.prod((*batches, *left.shape[-2:], right.shape[-1]))
     in_blas = left.dtype.char in "fdFD" and right.dtype == left.dtype
     return count // _BLAS if in_blas else count
 
@@ -98,20 +98,20 @@ def _batch(matrices: Array, axis: int, rank: int, part: slice) -> Array:
 def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
     """The calls in pieces, each of as much work as may be done between two looks at the clock, or of one call."""
     part: list[Call] = []
-    left = _WORK
+    left = WORK
     for call in calls:
         work = call_work(call)
         if work > _CUT and call[0] is np.matmul:
             if part:
                 yield tuple(part)
             yield from ((piece,) for piece in cut_product(*call[1]))
-            part, left = [], _WORK
+            part, left = [], WORK
             continue
         part.append(call)
         left -= work
         if left <= 0 or len(part) == _CALLS:
             yield tuple(part)
-            part, left = [], _WORK
+            part, left = [], WORK
     if part:
         yield tuple(part)
 

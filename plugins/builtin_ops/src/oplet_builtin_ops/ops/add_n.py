@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.layers.program import run_calls
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet_builtin_ops.layers.pacing import WORK
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 
 TYPES = (TensorType.FLOAT32, TensorType.INT32)
@@ -26,7 +26,16 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     first, second, *rest = (tensor.data for tensor in node.inputs)
     output = node.outputs[0].data
-    return run_calls([(np.add, (first, second, output)), *((np.add, (output, term, output)) for term in rest)])
+    often = max(1, WORK // max(output.size, 1))
+
+    def run() -> None:
+        np.add(first, second, output)
+        for number, term in enumerate(rest):
+            if number % often == 0:
+                checkpoint()
+            np.add(output, term, output)
+
+    return run
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=TYPES)

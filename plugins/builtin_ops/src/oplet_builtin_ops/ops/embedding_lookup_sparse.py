@@ -9,10 +9,13 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, read_ints
+
+#: Bytes that a value takes on its way to a sum; what masks the numbers of sums between two looks at the clock.
+_SCRATCH, _OFTEN = 8, 1023
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -41,6 +44,7 @@ def bind(context: Context, node: Node) -> Thunk:
     def run() -> None:
         leading = read_ints(shape)[:-1]
         context.resize_tensor(output, (*leading, *table.shape[1:]))
+        charge(_SCRATCH * rows.size * prod(table.shape[1:]))
         values = table.data.reshape(table.shape[0], prod(table.shape[1:]))
         sums = output.data.reshape(-1, values.shape[1]) if output.size else np.zeros((0, values.shape[1]), np.float32)
         sums.fill(0)
@@ -66,7 +70,9 @@ def _combine(sums: Array, values: Array, rows: Array, buckets: Array, weights: A
             divisors = np.add.reduceat(weights, starts)
         else:
             divisors = np.sqrt(np.add.reduceat(weights * weights, starts))
-        for bucket, total, divisor in zip(buckets[starts].tolist(), totals, divisors):
+        for number, (bucket, total, divisor) in enumerate(zip(buckets[starts].tolist(), totals, divisors)):
+            if not number & _OFTEN:
+                checkpoint()
             if 0 <= bucket < len(sums):
                 sums[bucket] += total
                 if combiner != CombinerType.SUM:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, charge, ensure
 from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
 from oplet_builtin_ops.shaping.shapes import ensure_operands
+
+#: Bytes that a key and its value take on the way.
+_ENTRY = 48
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -34,6 +37,7 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
         table.check(node.inputs[1], node.outputs[0])
         ensure(table.entries is not None, "hashtable need to be initialized before using: nothing was imported into it.")
         entries, missing = table.entries or {}, default.flat[0]
+        charge(_ENTRY * keys.size)
         output[:] = [entries.get(key, missing) for key in keys.ravel().tolist()]
 
     return run

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, charge, ensure
 from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
 from oplet_builtin_ops.shaping.shapes import ensure_operands
+
+#: Bytes of an entry, and of what it is made from.
+_ENTRY = 160
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -29,6 +32,7 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
         table = find(context, handle, HashTable)
         table.check(node.inputs[1], node.inputs[2])
         if table.entries is None:
+            charge(_ENTRY * keys.size)
             table.entries = dict(zip(reversed(keys.ravel().tolist()), reversed(values.ravel().tolist())))
 
     return run

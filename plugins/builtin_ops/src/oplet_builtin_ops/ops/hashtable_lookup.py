@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet_builtin_ops.shaping.shapes import Array, ensure_operands
 
 
@@ -59,6 +59,7 @@ def _search(keys: Array, wanted: Array) -> Array:
     low, high = np.zeros(wanted.shape, np.intp), np.full(wanted.shape, keys.size)
     found = np.full(wanted.shape, -1)
     while True:
+        checkpoint()
         searching = (low < high) & (found < 0)
         if not searching.any():
             return found

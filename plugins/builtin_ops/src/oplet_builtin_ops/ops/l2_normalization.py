@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import L2NormOptions
 from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
@@ -21,6 +21,8 @@ TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 _EPSILON = 1e-6
 #: The output's scale is 2**-7.
 _OUTPUT_BITS = 7
+#: Values at a time, and the bytes that each takes meanwhile.
+_BLOCK, _SCRATCH = 1 << 16, 32
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -42,7 +44,7 @@ def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     if node.inputs[0].type != TensorType.FLOAT32:
         zero_point = node.inputs[0].zero_point
-        return lambda: _quantized(source, zero_point, output)
+        return _bind_quantized(source, zero_point, output)
     norms, epsilon = node.temporaries[0].data, np.array(_EPSILON, np.float32)
 
     def run() -> None:
@@ -51,6 +53,22 @@ def bind(context: Context, node: Node) -> Thunk:
         np.sqrt(norms, norms)
         np.maximum(norms, epsilon, out=norms)
         np.divide(source, norms, output)
+
+    return run
+
+
+def _bind_quantized(source: Array, zero_point: int, output: Array) -> Thunk:
+    if source.size <= _BLOCK:
+        return lambda: _quantized(source, zero_point, output)
+    length = source.shape[-1]
+    rows, results = source.reshape(-1, length), output.reshape(-1, length)
+    step = max(1, _BLOCK // length)
+
+    def run() -> None:
+        charge(_SCRATCH * step * length)
+        for start in range(0, len(rows), step):
+            checkpoint()
+            _quantized(rows[start : start + step], zero_point, results[start : start + step])
 
     return run
 

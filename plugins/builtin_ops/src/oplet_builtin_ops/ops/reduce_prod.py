@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet import Context, Node, Registration, Tensor, TensorType, charge, checkpoint, ensure
 from oplet_builtin_ops.arithmetic.fixed_point import (
     clip,
     ensure_scale,
@@ -21,6 +21,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     single_rounding,
     wide_shift,
 )
+from oplet_builtin_ops.layers.pacing import WORK
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (
     NUMBERS_AND_BOOL,
@@ -71,6 +72,7 @@ def _bind_quantized(node: Node) -> Thunk:
     fold = _fold_one_by_one if output.size <= _FEW and single_rounding(multiplier, shift)[1] > 0 else _fold
 
     def run() -> None:
+        charge(8 * reduced_first.size)
         # numpy 1 would stay with the narrow type.
         factors = np.subtract(reduced_first.reshape(count, output.size), offset, dtype=np.int64)
         product = fold(factors, multiplier, shift)
@@ -86,7 +88,10 @@ def _fold(factors: NDArray[np.int64], multiplier: int, shift: int) -> NDArray[np
     narrow = np.empty(product.shape, np.int32)
     narrow_multiplier, right = single_rounding(multiplier, shift)
     scale, (half, amount) = np.array(narrow_multiplier, np.int64), wide_shift(right)
+    often = max(1, WORK // (8 * max(product.size, 1)))
     for number, factor in enumerate(factors[1:]):
+        if number % often == 0:
+            checkpoint()
         np.multiply(product, factor, product)
         np.multiply(product, scale, product)
         np.add(product, half, product)

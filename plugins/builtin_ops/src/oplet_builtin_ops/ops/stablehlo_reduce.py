@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, checkpoint, ensure
 from oplet.schema.stablehlo_options import StablehloReduceOptions
 from oplet_builtin_ops.control.bodies import LANES, Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function
@@ -99,12 +99,14 @@ def _fold(body: Body, turned: list[Array], initials: list[Array], outputs: list[
         cut = [matrix[:, :whole].reshape(rows * pieces, width) for matrix in matrices]
         found = [part[:, 0].copy() for part in cut]
         for step in range(1, width):
+            checkpoint()
             found = _copies(body(*found, *(part[:, step] for part in cut)))
         matrices = [
             np.concatenate([values.reshape(rows, pieces), matrix[:, whole:]], axis=1) for values, matrix in zip(found, matrices)
         ]
     values = [np.broadcast_to(initial.reshape(()), (rows,)) for initial in initials]
     for step in range(matrices[0].shape[1]):
+        checkpoint()
         values = _copies(body(*values, *(matrix[:, step] for matrix in matrices)))
     for output, value in zip(outputs, values):
         output[...] = value.reshape(output.shape)

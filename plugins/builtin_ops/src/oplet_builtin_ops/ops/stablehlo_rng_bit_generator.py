@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import RngAlgorithm
 from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
 from oplet_builtin_ops.control.philox import philox4x32, threefry2x32
@@ -18,6 +18,10 @@ from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 _BITS = TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64
 _TYPES = (TensorType.UINT64,)
+
+
+#: Blocks at a time.
+_BLOCKS = 1 << 16
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -37,22 +41,26 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """The thunk makes all blocks at once; the counter's lower half moves on by one a block."""
+    """The thunk makes many blocks at once; the counter's lower half moves on by one a block."""
     threefry = node.options(StablehloRngBitGeneratorOptions).algorithm is RngAlgorithm.THREEFRY
     state, after, output = node.inputs[0].data, node.outputs[0].data, node.outputs[1].data
     target = output.reshape(-1).view(np.uint32)
     blocks = -(-target.size // (2 if threefry else 4))
-    steps = np.arange(blocks, dtype=np.uint64)
+    width = 2 if threefry else 4
 
     def run() -> None:
         words = state.view(np.uint32)
-        key, counter = (int(words[0]), int(words[1])), steps + state[1]
-        low, high = counter & np.uint64(0xFFFFFFFF), counter >> np.uint64(32)
-        if threefry:
-            bits = threefry2x32(key, (low, high))
-        else:
-            bits = philox4x32(key, (low, high, *(words[4:6] if words.size == 6 else words[:2])))
-        target[:] = bits.reshape(-1)[: target.size]
+        key = int(words[0]), int(words[1])
+        for first in range(0, blocks, _BLOCKS):
+            checkpoint()
+            counter = np.arange(first, min(first + _BLOCKS, blocks), dtype=np.uint64) + state[1]
+            low, high = counter & np.uint64(0xFFFFFFFF), counter >> np.uint64(32)
+            if threefry:
+                bits = threefry2x32(key, (low, high))
+            else:
+                bits = philox4x32(key, (low, high, *(words[4:6] if words.size == 6 else words[:2])))
+            part = target[first * width : (first + _BLOCKS) * width]
+            part[:] = bits.reshape(-1)[: part.size]
         after[...] = state
         after[1] = state[1] + np.uint64(blocks)
 

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, checkpoint, ensure
 from oplet.schema.stablehlo_options import StablehloScatterOptions
 from oplet_builtin_ops.control.bodies import Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function, replaces
@@ -120,6 +120,7 @@ def _combine(body: Body, flats: list[Array], places: Array, updates: list[Array]
     by_turn = np.argsort(turn, kind="stable")
     edges = np.searchsorted(turn[by_turn], np.arange(int(lengths.max()) + 1))
     for first, last in pairwise(edges.tolist()):
+        checkpoint()
         these = by_place[by_turn[first:last]]
         where = places[these]
         found = body(*(flat[where] for flat in flats), *(update[these] for update in updates))

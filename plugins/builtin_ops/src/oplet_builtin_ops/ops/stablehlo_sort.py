@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, ensure
+from oplet import Context, Node, Registration, charge, ensure
 from oplet.schema.stablehlo_options import StablehloSortOptions
 from oplet_builtin_ops.control.bodies import LANES, Body, prepare_body
 from oplet_builtin_ops.control.regions import comparator, ensure_comparator
@@ -16,6 +16,9 @@ from oplet_builtin_ops.control.sorting import sorted_order
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, resolve_axis
 from oplet_builtin_ops.stablehlo import COMPLEX, VALUES, ensure_values
+
+#: Bytes that a value takes while rows are sorted by a comparison that is recognised, and by any other.
+_SCRATCH, _BY_BODY = 24, 120
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -60,6 +63,7 @@ def bind(context: Context, node: Node) -> Thunk:
     sources, outputs = ([tensor.data for tensor in tensors] for tensors in (node.inputs, node.outputs))
 
     def run() -> None:
+        charge((_SCRATCH if known is not None else _BY_BODY) * sources[0].size)
         order = _order_by(body, sources, axis) if known is None else _order(sources[known[0]], axis, known[1])
         for source, output in zip(sources, outputs):
             output[...] = np.take_along_axis(source, order, axis)

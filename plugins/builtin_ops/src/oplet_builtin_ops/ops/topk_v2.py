@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet_builtin_ops.shaping.shapes import (
     Array,
     Shape,
@@ -22,6 +22,8 @@ from oplet_builtin_ops.shaping.shapes import (
     read_int,
 )
 
+#: Bytes that a value takes while rows are sorted.
+_SCRATCH = 16
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
 
@@ -81,6 +83,7 @@ def _bind(node: Node) -> Thunk:
         return np.sort(keys[:, :k], -1) & 0xFFFFFFFF
 
     def run() -> None:
+        charge(_SCRATCH * rows.size)
         chosen = first()
         where[...] = chosen
         best[...] = np.take_along_axis(rows, chosen, 1)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.schema.options import UniqueOptions
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 
+#: Bytes that a value takes while all are sorted.
+_SCRATCH = 40
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
 
@@ -32,6 +34,7 @@ def bind(context: Context, node: Node) -> Thunk:
     source, numbers, output = node.inputs[0].data, node.outputs[1].data, node.outputs[0]
 
     def run() -> None:
+        charge(_SCRATCH * source.size)
         _, first, inverse = np.unique(source, return_index=True, return_inverse=True)
         order = np.argsort(first)
         ranks = np.empty_like(order)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import Padding
 from oplet_mediapipe_ops.nodes import Array, Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import transpose_conv_params
@@ -78,6 +78,7 @@ def bind(context: Context, node: Node) -> Thunk:
         if not whole:
             np.copyto(output, offsets)
         for matrix, part, place in steps:
+            checkpoint()
             np.matmul(pixels, matrix, stamps)
             np.add(part, offsets if apart else place, place)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet_mediapipe_ops.nodes import Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import pool_params
@@ -63,6 +63,7 @@ def bind(context: Context, node: Node) -> Thunk:
         positions.fill(extra)
         for y in down:
             for x in across:
+                checkpoint()
                 seen = source[:, y.large, x.large]
                 best, place, better = (array[:, y.small, x.small] for array in (values, positions, larger))
                 np.greater(seen, best, better)

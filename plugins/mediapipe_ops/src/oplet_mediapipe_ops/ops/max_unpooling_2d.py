@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet_mediapipe_ops.nodes import Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import pool_params
 from oplet_mediapipe_ops.windows import taps
@@ -59,6 +59,7 @@ def bind(context: Context, node: Node) -> Thunk:
         # Backwards through the window is forwards through the values that compete for a place.
         for y in reversed(down):
             for x in reversed(across):
+                checkpoint()
                 np.equal(whole, y.offset * width + x.offset, here)
                 np.copyto(output[:, y.large, x.large], values, where=here)
 

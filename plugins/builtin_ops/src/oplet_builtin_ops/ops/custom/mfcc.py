@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet_builtin_ops.custom_options import CustomOptions
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
@@ -88,6 +88,7 @@ def _cosines(settings: Settings) -> Array:
 def bind(context: Context, node: Node) -> Thunk:
     spectrogram, rate, output = node.inputs[0].data, node.inputs[1].data.reshape(-1), node.outputs[0].data
     settings: Settings = node.prepared
+    charge(8 * settings.bands * (3 * settings.coefficients + 2))
     cosines = _cosines(settings).T
     banks: dict[int, tuple[int, Array]] = {}
 
@@ -95,12 +96,14 @@ def bind(context: Context, node: Node) -> Thunk:
         key = int(rate[0])
         if key not in banks:
             banks.clear()
+            charge(8 * settings.bands * spectrogram.shape[2])
             banks[key] = _filterbank(settings, spectrogram.shape[2], key)
         start, weights = banks[key]
         if not len(weights):
             # LiteRT leaves out the bands when they reach beyond the last bin.
             output.fill(0)
             return
+        charge(16 * (settings.bands + settings.coefficients) * (spectrogram.size // spectrogram.shape[2]) + 8 * spectrogram.size)
         magnitudes = np.sqrt(spectrogram[..., start : start + len(weights)].astype(np.float64))
         output[...] = np.log(np.maximum(magnitudes @ weights, _FLOOR)) @ cosines
 
