@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from oplet import Context
+from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, charge, checkpoint
+from oplet.errors import CancelledError, DeadlineError, LimitError
+from oplet.ops.checkpoint import current_meter
 from oplet.runtime import workers as runtime_workers
 from oplet.runtime.arithmetic import Arithmetic
 from oplet.runtime.blas import SINGLE_THREADED, SingleThreaded
 from oplet.runtime.workers import Workers
+from oplet.testing import Spec, one_op_model
 
 
 def test_parts_run_at_once_and_in_threads_that_numpy_s_settings_reach() -> None:
@@ -114,3 +119,74 @@ def test_the_real_blas_obeys() -> None:
     assert SINGLE_THREADED is not None
     with Arithmetic():
         assert SINGLE_THREADED._count() == 1
+
+
+class Parts:
+    """An interpreter of one node, whose kernel has the second of two parts done by another thread than the one that invokes."""
+
+    def __init__(self, part: Callable[[], None], seconds: float | None = None) -> None:
+        self.thread: threading.Thread | None = None
+        self.part = part
+        self.began = threading.Event()
+        resolver = MutableOpResolver()
+        resolver.add_custom("Parts", Registration(bind=self._bind))
+        model = one_op_model("Parts", [Spec("float32", [1])], [Spec("float32", [1])])
+        limits = Limits(max_seconds=seconds, max_arena_bytes=1_000_000)
+        self.interpreter = Interpreter(model_content=model, op_resolver=resolver, num_threads=2, limits=limits)
+        self.interpreter.allocate_tensors()
+
+    def _bind(self, context: Context, node: Node) -> Callable[[], None]:
+        return context.parallel([self.began.wait, self._work])
+
+    def _work(self) -> None:
+        self.thread = threading.current_thread()
+        self.began.set()
+        self.part()
+
+
+def forever() -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        checkpoint()
+
+
+def test_a_part_in_another_thread_ends_when_the_run_s_time_is_over() -> None:
+    parts = Parts(forever, 0.05)
+    for _ in range(2):
+        with pytest.raises(DeadlineError, match=r"max_seconds=0\.05"):
+            parts.interpreter.invoke()
+        assert parts.thread is not threading.current_thread()
+
+
+def test_a_part_in_another_thread_ends_when_the_run_is_cancelled() -> None:
+    parts = Parts(forever)
+
+    def cancel() -> None:
+        parts.began.wait()
+        parts.interpreter.cancel()
+
+    other = threading.Thread(target=cancel)
+    other.start()
+    with pytest.raises(CancelledError):
+        parts.interpreter.invoke()
+    other.join()
+
+
+def test_what_a_part_in_another_thread_takes_counts_against_the_run_s_limit() -> None:
+    parts = Parts(lambda: charge(2_000_000))
+    with pytest.raises(LimitError, match="2000000 bytes"):
+        parts.interpreter.invoke()
+
+
+def test_threads_keep_nothing_of_a_run_that_was_stopped() -> None:
+    parts = Parts(forever, 0.05)
+    with pytest.raises(DeadlineError):
+        parts.interpreter.invoke()
+    meters: list[object] = []
+    parts.part = lambda: meters.append(current_meter())
+    parts.interpreter.invoke()
+    assert meters == [parts.interpreter._session.watch]
+    outside: list[object] = []  # by the same thread, for nobody's run
+    parts.interpreter._session.workers.run([lambda: None, lambda: outside.append((current_meter(), threading.current_thread()))])
+    assert outside == [(None, parts.thread)]
+    assert current_meter() is None

@@ -12,7 +12,7 @@ from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import LSTMOptions, RNNOptions, SequenceRNNOptions, UnidirectionalSequenceLSTMOptions
 from oplet.testing import Spec, one_op_model
-from oplet_numba_ops import recurrent
+from oplet_numba_ops import recurrent, team
 
 OPS = ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"]
 OPTIONS: dict[str, Any] = {
@@ -132,9 +132,9 @@ def test_threads_and_stretches_change_no_bit(monkeypatch: pytest.MonkeyPatch, op
     monkeypatch.setattr(recurrent, "_WORTH", 1)
     monkeypatch.setattr(recurrent, "_UNWATCHED", 1)
     looks: list[int] = []
-    monkeypatch.setattr(recurrent, "checkpoint", lambda: looks.append(1))
+    monkeypatch.setattr(team, "checkpoint", lambda: looks.append(1))
     np.testing.assert_array_equal(outputs(model, feeds, num_threads=2), whole)
-    assert len(looks) == (STEPS - 1) * len(feeds)
+    assert len(looks) >= (STEPS - 1) * len(feeds)
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 1e-41, 1e-30, 3e38, np.inf, -np.inf, np.nan])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-__all__ = ["Meter", "charge", "checkpoint", "swap_meter"]
+__all__ = ["Meter", "charge", "checkpoint", "current_meter", "swap_meter"]
 
 
 class Meter(Protocol):
-    """The limits of a run."""
+    """The limits of a run. Threads that work for it ask the same one at once."""
 
     def check(self) -> None:
         """Raise if the run is to end."""
@@ -55,6 +55,11 @@ def charge(nbytes: int) -> None:
     meter = _current.meter
     if meter is not None:
         meter.charge(nbytes)
+
+
+def current_meter() -> Meter | None:
+    """What the checkpoints and charges of this thread ask, for a thread that is to work for the same run; None where there is no run."""
+    return _current.meter
 
 
 def swap_meter(meter: Meter | None) -> Meter | None:

@@ -6,6 +6,8 @@ once is cut into as many parts as there are threads; the thread that invokes tak
 Where Linux wakes a thread on the core of the one that wakes it, though another idles, the two take turns, and threads that sleep
 most of the time are never moved apart. A thread that finds itself there therefore leaves, once in a while, and stays away on its
 own as long as its new core has nothing else to do.
+
+While a thread does a part, `oplet.checkpoint` and `oplet.charge` ask there what they ask in the thread that invokes.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
+from oplet.ops.checkpoint import Meter, current_meter, swap_meter
 from oplet.runtime.arithmetic import adopt
 
 __all__ = ["Workers"]
 
 Thunk = Callable[[], None]
-#: A part of the work, on which core the thread runs that wants it done, and where to say that it is, with the error if it failed.
-_Task = tuple[Thunk, int, "SimpleQueue[BaseException | None]"]
+#: A part of the work, the limits of the run that it belongs to, on which core the thread runs that wants it done, and where to say
+#: that it is, with the error if it failed.
+_Task = tuple[Thunk, "Meter | None", int, "SimpleQueue[BaseException | None]"]
 
 #: Seconds between two moves; a core that is busy with other programs lets a thread wait for about ten milliseconds.
 _BETWEEN_MOVES = 1.0
@@ -44,7 +48,7 @@ class Workers:
         self._process = 0
 
     def run(self, parts: Sequence[Thunk]) -> None:
-        """Run the parts, and return when all are done.
+        """Run the parts, and return when all are done. What ends the run (a deadline, `cancel`) ends each of them at its next checkpoint.
 
         Raises:
             Exception: what a part raised, the first of them.
@@ -54,9 +58,9 @@ class Workers:
         if tasks is None or self._process != os.getpid():  # a forked process has none of its parent's threads
             tasks = self._start()
         done: SimpleQueue[BaseException | None] = SimpleQueue()
-        core = _current_core()
+        core, meter = _current_core(), current_meter()
         for part in others:
-            tasks.put((part, core, done))
+            tasks.put((part, meter, core, done))
         failure: BaseException | None = None
         try:
             first()
@@ -86,17 +90,19 @@ def _work(tasks: SimpleQueue[_Task | None]) -> None:
     adopt()
     moved = 0.0
     while (task := tasks.get()) is not None:
-        part, core, done = task
+        part, meter, core, done = task
         if core >= 0 and core == _current_core() and time.monotonic() > moved + _BETWEEN_MOVES:
             moved = time.monotonic()
             _leave(core)
+        failure: BaseException | None = None
+        swap_meter(meter)
         try:
             part()
         except BaseException as error:
-            done.put(error)
-        else:
-            done.put(None)
-        del task, part, done  # while waiting, hold nothing of an interpreter that may be closed meanwhile
+            failure = error
+        swap_meter(None)  # before anybody learns that it is done
+        done.put(failure)
+        del task, part, meter, done, failure  # while waiting, hold nothing of an interpreter that may be closed meanwhile
 
 
 def _find_current_core() -> Callable[[], int]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, TensorType, charge
 from oplet_builtin_ops.layers.windows import Windows
+from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.finishing import Finishing
 from oplet_numba_ops.memory import Array, address, aligned, padded_rows
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.processor import windows_together
-from oplet_numba_ops.shares import grid
-from oplet_numba_ops.taps import edges, taps_kernel
+from oplet_numba_ops.shares import Range, each, grid, slots
+from oplet_numba_ops.taps import edges, has_room, taps_kernel
 from oplet_numba_ops.team import Step, ready, thunk
 from oplet_numba_ops.vectors import LANES
 
@@ -21,19 +23,24 @@ __all__ = ["plan_depthwise"]
 
 #: Multiply-adds that are worth a part of their own.
 _WORTH = 30_000
+#: Multiply-adds in whose time a value is copied into a ring.
+_COPY = 8
 #: Windows at a row's ends that may get code of their own.
 _EDGES = 6
+#: Values of the longest row of padding that is kept for other layers.
+_KEPT = 1 << 18
 
 
-#: The longest row of padding that a layer has asked for, by its value. Layers that read their input where it is share it.
-_BORDERS: dict[float, Array] = {}
+#: The longest row of zeros that a layer has asked for. Layers that read their input where it is share it.
+_BORDERS: list[Array] = []
 
 
-def _border(pad: float, size: int) -> Array:
-    found = _BORDERS.get(pad)
+def _border(size: int) -> Array:
+    found = _BORDERS[0] if _BORDERS else None
     if found is None or found.size < size:
-        found = _BORDERS[pad] = aligned((size,), np.float32)
-        found[:] = pad
+        found = aligned((size,), np.float32)
+        if size <= _KEPT:
+            _BORDERS[:] = [found]
     return found[:size].reshape(1, size)
 
 
@@ -65,7 +72,7 @@ def plan_depthwise(
     direct = direct and room > 0 and sum(edges(w.filter, w.stride, w.dilation, before, room)) <= min(w.out, _EDGES)
     if not direct:
         before, room = 0, w.span
-    kernel = taps_kernel(
+    of_kernel = (
         f"{kind.kind}{kind.itemsize}",
         h.filter,
         w.filter,
@@ -77,16 +84,27 @@ def plan_depthwise(
         finish.bits,
         finish.rounding,
     )
+    if not has_room(context.resources, of_kernel):
+        return None
+    kernel = taps_kernel(*of_kernel)
     ready(kernel)
-    slots = 0 if direct else h.span
+    lines = 0 if direct else h.span
     count = windows.batch * h.out
     work = windows.count * row * h.filter * w.filter
     # Rows in a ring are copied there by each part that needs them, so that channels are cut where there are few rows only.
     vectors = row // LANES if direct else 1
     worth = work // _WORTH if direct else min(work // _WORTH, context.num_threads)
-    ranges = grid(count, 1, vectors, worth, context.num_threads, count < 4 * context.num_threads <= vectors)
+    by_columns = count < 4 * context.num_threads <= vectors
+    # Each part copies the rows above its own once more.
+    copied = 0 if direct else count * min(h.stride, h.span) * width * row * _COPY
+    least = 1 if direct else -(-h.span // h.stride)
+    ranges = grid(count, 1, vectors, worth, context.num_threads, by_columns, max(worth, (work + copied) // _WORTH), least)
     whole = row // LANES // vectors
-    rings = [] if direct else [context.add_temporary(node, (slots + 1, width * row), TensorType.FLOAT32) for _ in ranges]
+    several = slots(ranges)
+    rings = [] if direct else [context.add_temporary(node, (lines + 1, width * row), TensorType.FLOAT32) for _ in range(several)]
+    if direct:
+        charge(4 * width * row)
+    charge_constant(context, node, node.inputs[1], 4 * h.filter * w.filter * row)
 
     def arrange() -> Array:
         weights = aligned((h.filter, w.filter, row), np.float32)
@@ -98,16 +116,18 @@ def plan_depthwise(
     def bind() -> Thunk:
         values, result = source.data, output.data
         maps = values.reshape(windows.batch * h.size, -1)
-        lines = [ring.data for ring in rings] or [_border(pad, width * row)] * len(ranges)
         taken, table, outputs = address(weights), address(finish.table), address(result)
-        arguments = [
-            (
-                maps, ring, np.zeros(h.filter, np.int64), taken, table, finish.channels, columns, multiplier, outputs, *rows, first * whole, last * whole,
-                h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation,
-                int(direct), pad, *finish.bounds,
-            )
-            for ring, (rows, (first, last)) in zip(lines, ranges)
-        ]  # fmt: skip
+        own = [(ring.data, np.zeros(h.filter, np.int64)) for ring in rings]
+        if direct:  # of floats, whose padding is zeros
+            own = [(_border(width * row), np.zeros(h.filter, np.int64)) for _ in range(several)]
+        before = taken, table, finish.channels, columns, multiplier, outputs
+        after = h.size, h.out, w.out, h.before, w.before, h.stride, h.dilation, int(direct), pad, *finish.bounds
+
+        def part(of: tuple[Range, Range], slot: int) -> tuple[Any, ...]:
+            rows, (first, last) = of
+            return maps, *own[slot], *before, *rows, first * whole, last * whole, *after
+
+        arguments = each(ranges, part)
         return thunk([Step(kernel, arguments)], context.num_threads, values, result, weights, finish.table)
 
     return bind

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oplet import Tensor
+from oplet import Tensor, charge
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
@@ -18,6 +18,8 @@ __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
 #: Panels are at most this many vectors wide, and read the table to their end.
 _WIDEST = 4
+#: Bytes of a table for each channel of integers.
+_ROW_BYTES = 28
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ def _rows(channels: int) -> int:
 def float_finishing(bias: Tensor | None, channels: int, activation: ActivationFunctionType) -> Finishing:
     """A constant bias and a clamp."""
     rows = _rows(channels)
+    charge(4 * rows)
     table = aligned((rows,), np.float32)
     if bias is not None:
         table[:channels] = bias.data.reshape(-1)
@@ -69,7 +72,8 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     rounding = _rounding(requantizer, kind)
     channels = len(factors)
     rows = _rows(channels)
-    table = aligned((rows * 28,), np.uint8)
+    charge(rows * _ROW_BYTES)
+    table = aligned((rows * _ROW_BYTES,), np.uint8)
     starts = table[: rows * 4].view(np.int32 if integer else np.float32)
     values = table[rows * 4 :].view(np.float64).reshape(3, rows)
     starts[:channels] = requantizer.offsets

@@ -9,7 +9,7 @@ from oplet import Context
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.memory import Array, address, flat
 from oplet_numba_ops.overriding import Bind
-from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.shares import WORTH_VALUES, cut, each
 from oplet_numba_ops.team import Step, ready, thunk
 
 __all__ = ["plan_flat", "worth_sharing"]
@@ -48,7 +48,7 @@ def plan_flat(
         if over is not None and address(arrays[0]) == address(arrays[-1]):
             chosen = over
             del arrays[0]
-        parts = [(*(array[first:last] for array in arrays), *constants) for first, last in ranges]
+        parts = each(ranges, lambda some, _: (*(array[slice(*some)] for array in arrays), *constants))
         return thunk([Step(chosen, parts)], context.num_threads)
 
     return bind

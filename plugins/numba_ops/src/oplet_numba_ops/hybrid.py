@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, TensorType, charge
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.layers.blocks import block_scales
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import run_calls
 from oplet_numba_ops.kernels import kernel
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.shares import cut
+from oplet_numba_ops.shares import cut, each
 from oplet_numba_ops.team import Step, ready, thunk
 
 __all__ = ["plan_hybrid_rows"]
@@ -20,6 +20,8 @@ __all__ = ["plan_hybrid_rows"]
 _FEW = 4
 #: Weights that are worth a part of their own.
 _WORTH = 100_000
+#: Smaller blocks take longer to begin than to multiply.
+_SMALLEST = 16
 
 
 @kernel(
@@ -49,10 +51,11 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind |
     units, depth = weights.shape
     if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:
         return None
-    if layer.block_size and depth % layer.block_size:
+    if layer.block_size and (depth % layer.block_size or layer.block_size < _SMALLEST):
         return None
     ready(_rows_kernel)
     layer.add_scratch(context)
+    charge(4 * units * (2 + layer.batches) + (4 * weights.size // layer.block_size if layer.block_size else 0))
     scales = np.ones((units, 1), np.float32)
     if layer.block_size:
         scales = block_scales(weights)
@@ -65,7 +68,7 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind |
         values = layer.quantized.data.reshape(layer.batches, depth)
         rows = np.ascontiguousarray(weights.data).view(np.int8).reshape(units, depth)
         target = output.data.reshape(layer.batches, units)
-        arguments = [(values, rows, scales, factors, bias, target, first, last, *bounds) for first, last in ranges]
+        arguments = each(ranges, lambda some, _: (values, rows, scales, factors, bias, target, *some, *bounds))
         products = thunk([Step(_rows_kernel, arguments)], context.num_threads)
         return run_calls([*layer.quantize(factors), (products, ())])
 

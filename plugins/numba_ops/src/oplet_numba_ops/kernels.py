@@ -10,6 +10,7 @@ in the folder that NUMBA_CACHE_DIR names; where none of them can be written it i
 from __future__ import annotations
 
 import functools
+import glob
 import hashlib
 import logging
 import struct
@@ -17,6 +18,7 @@ import threading
 import types
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +57,22 @@ class Kernel:
         function: in the subset of Python that numba compiles; it returns nothing and writes into its arguments.
         signature: numba's text for the types of its arguments, "void(f4[:,::1], f4[::1], i8)". Contiguous arrays are "[::1]".
         fastmath: which liberties with floats the compiler may take: False, True, or a set such as {"contract"}.
+        most_on_disk: how many kernels of the same function, with other constants, are kept on disk; the oldest go. None for all.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: str, fastmath: bool | set[str] = False) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: str,
+        fastmath: bool | set[str] = False,
+        *,
+        most_on_disk: int | None = None,
+    ) -> None:
         self.function = function
         self.signature = signature
         self.fastmath = fastmath
+        self._most_on_disk = most_on_disk
+        self._kind = function.__name__
         self._compiled: Callable[..., Any] | None = None
         self._entry: Entry | None = None
         self._error = ""
@@ -76,6 +88,11 @@ class Kernel:
                 if self._compiled is None:
                     self._compiled = self._guarded(self._compile)
         return self._compiled
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether `entry` need not compile or load anything."""
+        return self._entry is not None
 
     def entry(self) -> Entry:
         """The machine code by its address.
@@ -144,7 +161,22 @@ class Kernel:
             compiled = numba.cfunc("void(i8)", cache=True, **self._options)(function)
         except RuntimeError:
             compiled = numba.cfunc("void(i8)", **self._options)(function)
+        if self._most_on_disk is not None:
+            cache: Any = getattr(compiled, "_cache", None)
+            with suppress(OSError, AttributeError, TypeError):  # nothing is kept, or numba has another way to say where
+                _keep_newest(Path(cache.cache_path), f"enter_{self._kind}_", self._most_on_disk)
         return Entry(compiled.address, tuple(kinds), compiled)
+
+
+def _keep_newest(folder: Path, name: str, most: int) -> None:
+    """Remove all but the newest kernels of a name from a folder of numba's; others may do the same."""
+    kept = []
+    for index in folder.glob(f"*.{name}*.nbi"):
+        with suppress(OSError):
+            kept.append((index.stat().st_mtime_ns, index))
+    for _, index in sorted(kept)[:-most]:
+        for path in folder.glob(f"{glob.escape(index.stem)}.*"):  # its index, and machine code for each processor
+            path.unlink(missing_ok=True)
 
 
 def _enter(words):  # type: ignore[no-untyped-def]

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from oplet import Context, Node, Registration
+from oplet.errors import LimitError
 from oplet_builtin_ops.arithmetic.single_precision import is_widened
 from oplet_numba_ops.kernels import CompileError
 
@@ -39,7 +40,7 @@ def override(builtin: Registration, plan: Callable[[Context, Node], Bind | None]
             numpy kernel is to run. Else it asks for temporaries of its own (those of the numpy kernel get no memory then), says
             in `node.in_place` which inputs it can write over (what the numpy kernel can does not count: a loop over two arrays is
             not vectorized where they are the same memory), and answers what `bind` is to call. Where a kernel cannot be compiled,
-            the numpy kernel runs.
+            or takes more memory than is allowed (`oplet.charge`, temporaries), the numpy kernel runs.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -51,7 +52,7 @@ def override(builtin: Registration, plan: Callable[[Context, Node], Bind | None]
         in_place, node.in_place = node.in_place, ()
         try:
             bind_compiled = plan(context, node)
-        except CompileError:
+        except (CompileError, LimitError):
             bind_compiled = None
         if bind_compiled is None:
             node.temporaries, node.in_place = temporaries, in_place

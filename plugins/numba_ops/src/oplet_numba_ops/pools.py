@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType
+from oplet import Context, Node, Registration, TensorType, charge
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, float_activation_range
 from oplet_builtin_ops.layers.windows import Axis
@@ -14,11 +14,16 @@ from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.memory import Array
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.shares import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.team import Step, ready, thunk
 from oplet_numba_ops.windows import AVERAGE_FLOATS, AVERAGE_INTEGERS, MAXIMUM
 
 __all__ = ["pool_registration"]
+
+#: Values that one row of outputs may take: the kernels cut their work between rows.
+_LONGEST_ROW = 1 << 28
+#: Values in whose time a window's tap is begun.
+_TAP = 16
 
 
 def pool_registration(builtin: Registration, averages: bool) -> Registration:
@@ -39,6 +44,11 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
             low, high = float_activation_range(activation)
         else:
             low, high = activation_range(activation, output.type, output.scale, output.zero_point)
+        width, channels = source.shape[2:]
+        row = min(rows.filter, rows.size) * max(width * channels, _TAP)
+        row += output.shape[2] * (1 + min(columns.filter, columns.size)) * max(channels, _TAP)
+        if row > _LONGEST_ROW:
+            return None
         kernel = _kernel(output.type, averages)
         ready(kernel)
         if averages and output.type != TensorType.FLOAT32:
@@ -48,8 +58,9 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
         blocks = _blocks(rows, columns) if averages and output.type == TensorType.FLOAT32 else 1
         if blocks > 1 and source.size >= 2 * WORTH_VALUES:
             return _plan_whole(context, node, blocks, bounds)
-        worth = source.size // WORTH_VALUES
-        ranges = cut(output.shape[0] * output.shape[1], worth, context.num_threads)
+        worth, lines = source.size // WORTH_VALUES, output.shape[0] * output.shape[1]
+        ranges = cut(lines, worth, context.num_threads, length=max(worth, lines * row // WORTH_VALUES))
+        charge(4 * (width + averages) * channels * slots(ranges))
         geometry = [
             np.array(pair, np.int64)
             for pair in ((rows.filter, columns.filter), (rows.stride, columns.stride), (rows.before, columns.before))
@@ -57,11 +68,10 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
 
         def bind() -> Thunk:
             wide = np.dtype(np.int32) if averages and output.type != TensorType.FLOAT32 else output.dtype
-            channels = source.shape[3]
-            parts = []
-            for first, last in ranges:
-                scratch = [np.empty(size, wide) for size in (source.shape[2] * channels, channels)[: 1 + averages]]
-                parts.append((source.data, output.data, first, last, *scratch, *bounds, *geometry))
+            sizes = (width * channels, channels)[: 1 + averages]
+            scratch = [[np.empty(size, wide) for size in sizes] for _ in range(slots(ranges))]
+            maps = source.data, output.data
+            parts = each(ranges, lambda some, slot: (*maps, *some, *scratch[slot], *bounds, *geometry))
             return thunk([Step(kernel, parts)], context.num_threads)
 
         return bind
@@ -80,6 +90,7 @@ def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, An
     source, output = node.inputs[0], node.outputs[0]
     batch, height, width, channels = source.shape
     ranges = cut(batch * blocks, source.size // WORTH_VALUES, context.num_threads)
+    charge(4 * channels * (batch * blocks + (width + 1) * slots(ranges)))
 
     def geometry(*size: int) -> tuple[Array, ...]:
         return np.array(size, np.int64), np.array(size, np.int64), np.zeros(2, np.int64)
@@ -92,7 +103,8 @@ def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, An
         every = np.float32(-np.inf), np.float32(np.inf)
         sizes = width * channels, channels
         steps = geometry(height // blocks, width)
-        parts = [(source.data, averages, *some, *scratch(*sizes), *every, *steps) for some in ranges]
+        values, lines = source.data, [scratch(*sizes) for _ in range(slots(ranges))]
+        parts = each(ranges, lambda some, slot: (values, averages, *some, *lines[slot], *every, *steps))
         last = (averages, output.data, 0, batch, *scratch(channels, channels), *bounds, *geometry(blocks, 1))
         return thunk([Step(AVERAGE_FLOATS, parts), Step(AVERAGE_FLOATS, [last])], context.num_threads)
 

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType
+from oplet import Context, Node, Tensor, TensorType, charge, checkpoint
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
+from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.finishing import Finishing, quantized_finishing
 from oplet_numba_ops.memory import Array, address, aligned
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.padding import pad_kernel
 from oplet_numba_ops.processor import has_byte_products, tile_rows
-from oplet_numba_ops.shares import cut, grid
+from oplet_numba_ops.shares import cut, each, grid
 from oplet_numba_ops.team import Step, ready, thunk
 from oplet_numba_ops.tiles import product_kernel
 from oplet_numba_ops.vectors import LANES
@@ -33,8 +34,10 @@ _WORTH_BYTES = 250_000
 _WORTH_COPYING = 8_000
 
 
-#: Windows whose layout is remembered, if there are not more.
+#: Windows whose layout is remembered, if there are not more, nor more taps.
 _KEPT = 1 << 14
+#: Bytes of weights that are laid out at a time.
+_AT_ONCE = 1 << 24
 
 
 class _Layout(NamedTuple):
@@ -55,7 +58,11 @@ class _Layout(NamedTuple):
 
 def _layout(windows: Windows, item: int) -> _Layout:
     """The layout of windows over a map of values of `item` bytes; layers of a model have the same again and again."""
-    return (_few_layouts if windows.count <= _KEPT else _lay_out)(windows, item)
+    taps = windows.height.filter * windows.width.filter
+    if max(windows.count, taps) <= _KEPT:
+        return _few_layouts(windows, item)
+    charge(8 * (windows.count + taps))
+    return _lay_out(windows, item)
 
 
 def _lay_out(windows: Windows, item: int) -> _Layout:
@@ -91,14 +98,24 @@ def _panels(matrix: Array, layout: _Layout, vectors: int, integer: bool) -> Arra
     count = -(-filters // width)
     group = 4 if integer else 1
     steps = -(-layout.length // group)
-    kind = np.int8 if integer else np.float32
-    whole = matrix.reshape(filters, layout.runs, layout.length)
-    if (filters, layout.length) != (count * width, steps * group):
-        whole = np.zeros((count * width, layout.runs, steps * group), kind)
-        whole[:filters, :, : layout.length] = matrix.reshape(filters, layout.runs, layout.length)
+    kind = np.dtype(np.int8 if integer else np.float32)
     panels = aligned((count, layout.runs, steps, width, group), kind)
-    panels[...] = whole.reshape(count, width, layout.runs, steps, group).transpose(0, 2, 3, 1, 4)
+    block = max(1, _AT_ONCE // (panels[0].size * kind.itemsize))
+    for first in range(0, count, block):
+        if first:
+            checkpoint()
+        some = panels[first : first + block]
+        whole = matrix[first * width : (first + len(some)) * width].reshape(-1, layout.runs, layout.length)
+        if (len(whole), layout.length) != (len(some) * width, steps * group):
+            given, whole = whole, np.zeros((len(some) * width, layout.runs, steps * group), kind)
+            whole[: len(given), :, : layout.length] = given
+        some[...] = whole.reshape(len(some), width, layout.runs, steps, group).transpose(0, 2, 3, 1, 4)
     return panels
+
+
+def _panel_bytes(filters: int, layout: _Layout, vectors: int, integer: bool) -> int:
+    width, group = vectors * LANES, 4 if integer else 1
+    return 4 * -(-filters // width) * width * layout.runs * -(-layout.length // group)
 
 
 def plan_tiles(
@@ -140,6 +157,7 @@ def plan_tiles(
         ready(fill)
         lines = windows.padded_shape[0] * windows.padded_shape[1]
         strips = cut(lines, size // _WORTH_COPYING, context.num_threads)
+    charge_constant(context, node, node.inputs[1], _panel_bytes(filters, layout, vectors, integer))
     key = "panels", vectors, layout.runs, layout.length, integer, source.type
     panels = node.cached(key, [node.inputs[1]], lambda: _panels(rows(), layout, vectors, integer))
     starts, offsets = layout.starts, layout.offsets
@@ -163,18 +181,13 @@ def plan_tiles(
             where = windows.height.before, windows.width.before * channels
             flipped = (int(pad) & 0xFF) ^ flip
             rest = (*where, flipped, flip) if integer else (*where, float(pad))
-            steps.append(Step(fill, [(maps, target, *strip, *rest) for strip in strips]))
+            steps.append(Step(fill, each(strips, lambda strip, _: (maps, target, *strip, *rest))))
             values = target
         result = output.data
         inputs = address(values), address(starts), address(offsets)
         weights, table, outputs = address(panels), address(finish.table), address(result)
-        arguments = [
-            (
-                *inputs, layout.runs, length, weights, table, finish.channels, filters, outputs, filters * result.itemsize,
-                *some, *of_panels, block, *finish.bounds,
-            )
-            for some, of_panels in ranges
-        ]  # fmt: skip
+        before = *inputs, layout.runs, length, weights, table, finish.channels, filters, outputs, filters * result.itemsize
+        arguments = each(ranges, lambda of, _: (*before, *of[0], *of[1], block, *finish.bounds))
         steps.append(Step(product, arguments))
         return thunk(steps, context.num_threads, values, result, starts, offsets, panels, finish.table)
 

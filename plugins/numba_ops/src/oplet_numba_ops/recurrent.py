@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, checkpoint
+from oplet import Context, Node, Tensor, TensorType
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.layers.program import Call, run_calls
@@ -19,7 +19,7 @@ from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.recurrent_rows import PROJECT
 from oplet_numba_ops.recurrent_steps import LSTM_STEPS, RNN_STEPS
-from oplet_numba_ops.shares import cut
+from oplet_numba_ops.shares import cut, each, in_turn, slots
 from oplet_numba_ops.team import Step, ready, thunk
 
 __all__ = ["plan_lstm", "plan_rnn"]
@@ -28,8 +28,8 @@ __all__ = ["plan_lstm", "plan_rnn"]
 _FEW = {False: 4, True: 12}
 #: Products that are worth a part of their own.
 _WORTH = 100_000
-#: Products between two looks at the clock.
-_UNWATCHED = 1 << 25
+#: Products between two looks at the clock; those in whose time a gate's activation is worked out, and a step begun.
+_UNWATCHED, _GATE, _STEP = 1 << 25, 16, 64
 #: Sums of more products of bytes might be beyond an int32.
 _DEEPEST = 1 << 16
 
@@ -86,10 +86,10 @@ def _plan(
     gates = context.add_temporary(node, (columns,))
     parts = cut(rows, rows * depth * columns // _WORTH, context.num_threads)
     # Memory for a quantized row, of the input in each part and of the state.
-    lines = [context.add_temporary(node, (depth,), TensorType.INT16) if hybrid else None for _ in parts]
+    lines = [context.add_temporary(node, (depth,), TensorType.INT16) if hybrid else None for _ in range(slots(parts))]
     line = context.add_temporary(node, (width,), TensorType.INT16) if hybrid else None
     strides = (batches, 1) if layout.time_major else (1, steps)
-    pace = max(1, _UNWATCHED // (batches * columns * width))
+    pace = max(1, _UNWATCHED // (batches * (columns * (width + _GATE) + _STEP)))
 
     def weights_of(product: Product, quantized: Tensor | None) -> tuple[Any, ...]:
         weights = stacked(node, product.weights)
@@ -102,17 +102,17 @@ def _plan(
         if not hybrid and rows > _FEW[hybrid]:
             calls += [*inputs.calls(values, target), (np.add, (target, bias, target))]
         else:
+            weights = [weights_of(inputs, one) for one in lines]
             before.append(
-                Step(project, [(values[a:b], *weights_of(inputs, one), bias, target[a:b]) for (a, b), one in zip(parts, lines)])
+                Step(
+                    project,
+                    each(parts, lambda some, slot: (values[slice(*some)], *weights[slot], bias, target[slice(*some)])),
+                )
             )
         cells = [state.data.reshape(batches, width) for state in states]
         arguments = target, *weights_of(recurrent, line), *cells, gates.data, *settings, output.data.reshape(rows, width)
-        for start in range(0, steps, pace):
-            before.append(Step(kernel, [(*arguments, start, min(start + pace, steps), *strides)]))
-            calls.append((thunk(before, context.num_threads), ()))
-            if start + pace < steps:
-                calls.append((checkpoint, ()))
-            before = []
+        before.append(Step(kernel, each(in_turn(steps, pace), lambda some, _: (*arguments, *some, *strides))))
+        calls.append((thunk(before, context.num_threads), ()))
         return calls[0][0] if len(calls) == 1 else run_calls(calls)
 
     return bind

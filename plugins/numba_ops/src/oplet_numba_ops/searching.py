@@ -22,11 +22,12 @@ def _arg_max(x, out):  # type: ignore[no-untyped-def]
         out[row] = found
 
 
-def _scatter(places, slices, out):  # type: ignore[no-untyped-def]
-    for row in range(out.shape[0]):
-        for i in range(out.shape[1]):
-            out[row, i] = 0
-    for k in range(places.size):
+def _scatter(places, slices, out, first, last):  # type: ignore[no-untyped-def]
+    if first == 0:
+        for row in range(out.shape[0]):
+            for i in range(out.shape[1]):
+                out[row, i] = 0
+    for k in range(first, last):
         source, target = slices[k], out[places[k]]
         for i in range(target.size):
             target[i] += source[i]
@@ -40,5 +41,5 @@ ARG_MAX = {
     for type, code in _CODES.items()
     for position, at in _POSITIONS.items()
 }
-#: By the type of the updates.
-SCATTER = {type: Kernel(_scatter, f"void(i8[::1], {code}[:,::1], {code}[:,::1])") for type, code in _CODES.items()}
+#: By the type of the updates; it adds slices `first` to `last`, to zeros where these are the first ones.
+SCATTER = {type: Kernel(_scatter, f"void(i8[::1], {code}[:,::1], {code}[:,::1], i8, i8)") for type, code in _CODES.items()}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration
+from oplet import Context, Node, Registration, charge, checkpoint
 from oplet_numba_ops.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.suppression import SUPPRESS
+from oplet_numba_ops.suppression import PLACE_WORDS, SUPPRESS
 
 __all__ = ["suppression_registration"]
+
+#: Of scratch for each box.
+_BOX_BYTES = 44
 
 
 def suppression_registration(builtin: Registration) -> Registration:
@@ -18,6 +21,7 @@ def suppression_registration(builtin: Registration) -> Registration:
     def plan(context: Context, node: Node) -> Bind | None:
         if not node.inputs[2].is_constant or builtin.bind is None:
             return None
+        charge(_BOX_BYTES * node.inputs[1].size)
         compiled, bind_numpy = SUPPRESS.compiled(), builtin.bind
 
         def bind() -> Thunk:
@@ -26,6 +30,7 @@ def suppression_registration(builtin: Registration) -> Registration:
             kept = others[0] if others else np.empty(found.shape, np.float32)
             count = len(scores)
             scratch = np.empty((count, 5), np.float32), np.empty(count, np.float32), np.empty((count, 2), np.int64)
+            place = np.zeros(PLACE_WORDS, np.int64)
             by_numpy = bind_numpy(context, node)
 
             def run() -> None:
@@ -35,7 +40,13 @@ def suppression_registration(builtin: Registration) -> Registration:
                     by_numpy()
                     return
                 scale = np.float32(-0.5 / sigma) if sigma else 0.0
-                compiled(boxes, scores, *scratch, overlap.item(), threshold.item(), scale, found, kept, number.reshape(1))
+                arguments = (
+                    boxes, scores, *scratch, overlap.item(), threshold.item(), scale, found, kept, number.reshape(1), place,
+                )  # fmt: skip
+                compiled(*arguments, 0)
+                while number < 0:
+                    checkpoint()
+                    compiled(*arguments, 1)
 
             return run
 

@@ -10,7 +10,12 @@ import numpy as np
 
 from oplet_numba_ops.kernels import kernel
 
-__all__ = ["SUPPRESS"]
+__all__ = ["PLACE_WORDS", "SUPPRESS"]
+
+#: Words in which a call notes for the next one where it stopped.
+PLACE_WORDS = 4
+#: Comparisons of a call, about; those in whose time a box is taken out of the queue.
+_COMPARISONS, _TAKEN = 1 << 21, 64
 
 _ZERO = np.float32(0)
 _inlined: Callable[..., Any] = numba.njit(error_model="numpy")
@@ -54,9 +59,9 @@ def _overlap(edges, a, b):  # type: ignore[no-untyped-def]
     return common / (edges[a, 4] + edges[b, 4] - common)
 
 
-@kernel("void(f4[:,::1], f4[::1], f4[:,::1], f4[::1], i8[:,::1], f4, f4, f4, i4[::1], f4[::1], i4[::1])")
+@kernel("void(f4[:,::1], f4[::1], f4[:,::1], f4[::1], i8[:,::1], f4, f4, f4, i4[::1], f4[::1], i4[::1], i8[::1], i8)")
 def SUPPRESS(  # type: ignore[no-untyped-def]
-    boxes, scores, edges, priorities, entries, most_overlap, threshold, scale, found, kept, number
+    boxes, scores, edges, priorities, entries, most_overlap, threshold, scale, found, kept, number, place, again
 ):
     """Choose as many boxes as `found` has places for, from a queue as the C++ library keeps it.
 
@@ -68,10 +73,16 @@ def SUPPRESS(  # type: ignore[no-untyped-def]
         scale: an overlap lowers a score by the factor exp(scale * overlap ** 2); 0 where it does not.
         found: the boxes that are chosen; zeros after them.
         kept: their scores.
-        number: how many they are.
+        number: how many they are; -1 if the work is not done, and the function is to be called again.
+        place: where it is then.
+        again: whether it goes on from there.
     """
-    size = 0
-    for box in range(scores.size):
+    left = _COMPARISONS
+    seen, size, chosen, limit = 0, 0, 0, 0
+    if again:
+        seen, size, chosen, limit = place[0], place[1], place[2], place[3]
+    stop = min(scores.size, seen + left // 8)
+    for box in range(seen, stop):
         if scores[box] > threshold:
             corners = boxes[box]
             edges[box, 0], edges[box, 2] = min(corners[0], corners[2]), max(corners[0], corners[2])
@@ -79,8 +90,18 @@ def SUPPRESS(  # type: ignore[no-untyped-def]
             edges[box, 4] = (edges[box, 2] - edges[box, 0]) * (edges[box, 3] - edges[box, 1])
             _rise(priorities, entries, size, scores[box], box, 0)
             size += 1
-    chosen, limit = 0, min(size, found.size)
+    if stop < scores.size:
+        place[0], place[1] = stop, size
+        place[2], place[3], number[0] = 0, 0, -1
+        return
+    if seen < stop or not again:
+        limit = min(size, found.size)
     while chosen < limit and size > 0:
+        if left < 0:
+            place[0], place[1] = stop, size
+            place[2], place[3], number[0] = chosen, limit, -1
+            return
+        left -= _TAKEN + chosen - entries[0, 1]
         before, box, begin = priorities[0], entries[0, 0], entries[0, 1]
         size -= 1
         if size > 0:
@@ -105,5 +126,5 @@ def SUPPRESS(  # type: ignore[no-untyped-def]
             _rise(priorities, entries, size, score, box, compared)
             size += 1
     number[0] = chosen
-    for place in range(chosen, found.size):
-        found[place], kept[place] = 0, _ZERO
+    for rest in range(chosen, found.size):
+        found[rest], kept[rest] = 0, _ZERO

@@ -19,7 +19,31 @@ from oplet_numba_ops.vectors import F32, I8, I16, I64, LANES, Finish, address, l
 
 cgutils: Any = numba_cgutils  # it has no types
 
-__all__ = ["edges", "taps_kernel"]
+__all__ = ["edges", "has_room", "taps_kernel"]
+
+#: Kernels that are compiled in a process, and for one model, at most: filters' sizes are as many as models like, each takes seconds to
+#: compile and megabytes to keep, and numpy serves the rest. Models have ten or so.
+_MOST, _MOST_OF_A_MODEL = 64, 16
+#: Kernels that are kept on disk; the others have to be compiled in each process.
+_MOST_ON_DISK = 128
+#: In `Context.resources`: which ones a model has.
+_OF_A_MODEL = "oplet_numba_ops", "taps"
+_of_this_process: set[tuple[Any, ...]] = set()
+
+
+def has_room(resources: dict[Any, Any], arguments: tuple[Any, ...]) -> bool:
+    """Whether one more model may have the kernel of these arguments of `taps_kernel`; notes that it has.
+
+    Args:
+        resources: the model's.
+    """
+    of_model: set[tuple[Any, ...]] = resources.setdefault(_OF_A_MODEL, set())
+    for kernels, most in ((of_model, _MOST_OF_A_MODEL), (_of_this_process, _MOST)):
+        if arguments not in kernels and len(kernels) >= most:
+            return False
+    of_model.add(arguments)
+    _of_this_process.add(arguments)
+    return True
 
 
 def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple[int, int]:
@@ -227,4 +251,4 @@ def taps_kernel(
             )  # fmt: skip
 
     signature = f"void({source_type}[:,::1], f4[:,::1], i8[::1], {', '.join(['i8'] * 18)}, f4, f8, f8, f8)"
-    return Kernel(depthwise, signature)
+    return Kernel(depthwise, signature, most_on_disk=_MOST_ON_DISK)

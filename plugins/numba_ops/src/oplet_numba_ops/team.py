@@ -7,6 +7,8 @@ library has semaphores: with Python's lock to take first, which the thread that 
 it would miss much of a model's run. It is woken when a job is posted, but nobody waits for it: whatever a helper does not take,
 the thread that invokes does itself.
 
+A step of many parts is long: it is posted a few parts at a time, and between them the run can be stopped (`oplet.checkpoint`).
+
 So nothing depends on helpers being there: not in a forked process, which has none of its parent's threads, not while another
 interpreter has posted its job over this one, not when Python ends. `sharing` says why that is right.
 """
@@ -27,9 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet_numba_ops.kernels import Kernel
+from oplet import checkpoint
+from oplet_numba_ops.kernels import Entry, Kernel
 from oplet_numba_ops.memory import Array, aligned
 from oplet_numba_ops.overriding import Thunk
+from oplet_numba_ops.shares import slots, together
 from oplet_numba_ops.sharing import BOX, JOB_WORDS, MOST_PARTS, RUN, SERVE, TEAM
 
 __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
@@ -201,7 +205,11 @@ def _team() -> _Team:
 
 
 class Step(NamedTuple):
-    """A kernel and the arguments of each part of its work; no part may read or write what another one writes."""
+    """A kernel and the arguments of each part of its work; no part may read or write what another one writes.
+
+    Parts of the same slot of `shares.Many` are done one after the other, and may share scratch memory, or go on where the one
+    before stopped.
+    """
 
     kernel: Kernel
     parts: Sequence[tuple[Any, ...]]
@@ -214,6 +222,8 @@ def ready(*kernels: Kernel) -> None:
         CompileError: numba or LLVM refuses it.
     """
     for one in kernels:
+        if not one.has_entry:
+            checkpoint()  # it may take a second
         one.entry()
     RUN.compiled()
     SERVE.compiled()
@@ -223,12 +233,36 @@ def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
     """What runs the steps in order, the parts of a step at once on so many threads. It keeps the arguments alive.
 
     Args:
-        steps: each of at most `MOST_PARTS` parts.
+        steps: what is to be done. Where a step has more parts than short work has, the run can be stopped between them.
         arrays: what else to keep alive, for arguments that are addresses.
     """
+    threads = min(threads, _MOST_HELPERS + 1)
+    most = together(threads)
+    calls: list[Thunk] = []
+    short: list[Step] = []
+    for step in steps:
+        several = min(most, slots(step.parts))
+        if len(step.parts) <= several:
+            short.append(step)
+            continue
+        if short:
+            calls.append(_short(short, threads, arrays))
+            short = []
+        calls.append(_long(step, threads, several, arrays))
+    if short or not calls:
+        calls.append(_short(short, threads, arrays))
+    return calls[0] if len(calls) == 1 else partial(_one_by_one, calls)
+
+
+def _one_by_one(calls: Sequence[Thunk]) -> None:
+    for call in calls:
+        call()
+
+
+def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Thunk:
+    """Steps that are run in one go."""
     run = RUN.compiled()
     team = _team()
-    threads = min(threads, _MOST_HELPERS + 1)
     shared = threads > 1 and any(len(step.parts) > 1 for step in steps)
     keep: list[Any] = [*arrays]
     fields = []
@@ -236,12 +270,11 @@ def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
         entry = kernel.entry()
         words: Array = np.array([entry.pack(arguments) for arguments in parts], np.int64)
         keep += [entry, words, parts]
-        fields.append((entry.address, words.ctypes.data, words.strides[0], len(parts), min(threads, len(parts))))
+        fields.append(_fields(entry, words, threads))
     if shared:
         jobs = np.array([team.take() for _ in steps], np.int64)
         for job, values in zip(jobs.tolist(), fields):
-            for position, value in enumerate(values):
-                _set_word(job + 8 * position, value)
+            _write(job, values)
     else:
         own = np.array([(*values, *[0] * (JOB_WORDS - len(values))) for values in fields], np.int64)
         jobs = own.ctypes.data + own.strides[0] * np.arange(len(steps))
@@ -261,3 +294,38 @@ def thunk(steps: Sequence[Step], threads: int = 1, *arrays: Array) -> Thunk:
 
     weakref.finalize(run_together, team.give_back, jobs.tolist()).atexit = False
     return run_together
+
+
+def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:
+    """A step that is run `several` parts at a time, by a job that is posted again and again."""
+    run, entry, parts = RUN.compiled(), step.kernel.entry(), step.parts
+    team = _team()
+    helpers = team.helpers[: min(threads, several) - 1]
+    job = team.take()
+    jobs = np.array([job], np.int64)
+    where = jobs.ctypes.data
+
+    def run_in_turn(_keep: Any = (jobs, arrays)) -> None:
+        for start in range(0, len(parts), several):
+            if start:
+                checkpoint()
+            some = parts[start : start + several]
+            words: Array = np.array([entry.pack(arguments) for arguments in some], np.int64)
+            _write(job, _fields(entry, words, threads))  # nobody is at it: all parts of the batch before are done
+            for helper in helpers:
+                if helper.asleep:
+                    helper.wake()
+            run(team.address, where, 1)
+
+    weakref.finalize(run_in_turn, team.give_back, [job]).atexit = False
+    return run_in_turn
+
+
+def _fields(entry: Entry, words: Array, threads: int) -> tuple[int, ...]:
+    """The words of a job that its maker writes; `words` has the arguments of a part in each row."""
+    return entry.address, words.ctypes.data, words.strides[0], len(words), min(threads, len(words))
+
+
+def _write(job: int, fields: Sequence[int]) -> None:
+    for position, value in enumerate(fields):
+        _set_word(job + 8 * position, value)

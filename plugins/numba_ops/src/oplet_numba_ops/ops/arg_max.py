@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from oplet import Context, Node
 from oplet_builtin_ops.ops.arg_max import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.shapes import read_int, resolve_axis
-from oplet_numba_ops.memory import writable
-from oplet_numba_ops.overriding import Bind, override
+from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.searching import ARG_MAX
+from oplet_numba_ops.shares import WORTH_VALUES, cut, each
+from oplet_numba_ops.team import Step, ready, thunk
 
 #: numpy is fast along longer rows.
 _LONGEST: Final = 32
@@ -23,8 +23,15 @@ def plan(context: Context, node: Node) -> Bind | None:
         return None
     if resolve_axis(read_int(node.inputs[1]), source.ndim) != source.ndim - 1:
         return None
-    compiled = ARG_MAX[key].compiled()
-    return lambda: partial(compiled, writable(source.data).reshape(-1, source.shape[-1]), output.data.reshape(-1))
+    kernel = ARG_MAX[key]
+    ready(kernel)
+    ranges = cut(output.size, 1, 1, length=source.size // WORTH_VALUES)
+
+    def bind() -> Thunk:
+        rows, found = source.data.reshape(-1, source.shape[-1]), output.data.reshape(-1)
+        return thunk([Step(kernel, each(ranges, lambda some, _: (rows[slice(*some)], found[slice(*some)])))])
+
+    return bind
 
 
 REGISTRATION = override(BUILTIN, plan)

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, TensorType, charge
 from oplet_builtin_ops.arithmetic.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.reduction import reduced_axes
@@ -14,7 +14,7 @@ from oplet_numba_ops.fixed_point import scaling
 from oplet_numba_ops.means import MEAN, MEAN_OF_ROWS
 from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.shares import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.team import Step, ready, thunk
 
 
@@ -39,11 +39,13 @@ def plan(context: Context, node: Node) -> Bind | None:
     kernel = MEAN[source.type]
     ready(kernel)
     ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
+    charge(4 * inner * slots(ranges))
     constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *quantized_range(output.type)
 
     def bind() -> Thunk:
         x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
-        parts = [(x[first:last], y[first:last], np.empty(inner, np.int32), *constants) for first, last in ranges]
+        sums = [np.empty(inner, np.int32) for _ in range(slots(ranges))]
+        parts = each(ranges, lambda some, slot: (x[slice(*some)], y[slice(*some)], sums[slot], *constants))
         return thunk([Step(kernel, parts)], context.num_threads)
 
     return bind
@@ -57,7 +59,7 @@ def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
 
     def bind() -> Thunk:
         x, y = flat(source.data), flat(output.data)
-        parts = [(x[first * columns : last * columns], y[first:last], columns) for first, last in ranges]
+        parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], columns))
         return thunk([Step(MEAN_OF_ROWS, parts)], context.num_threads)
 
     return bind

@@ -18,7 +18,7 @@ def plan(context: Context, node: Node) -> Bind | None:
         return None
     from oplet_numba_ops.bordering import BORDER
     from oplet_numba_ops.flat import worth_sharing
-    from oplet_numba_ops.shares import WORTH_VALUES, cut
+    from oplet_numba_ops.shares import WORTH_VALUES, cut, each
     from oplet_numba_ops.team import Step, ready, thunk
 
     if not worth_sharing(context, output.size):
@@ -34,7 +34,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     def bind() -> Thunk:
         bits = f"u{source.dtype.itemsize}"
         arrays = [tensor.data.view(bits).reshape(shape) for tensor, shape in zip((source, output), shapes)]
-        return thunk([Step(kernel, [(*arrays, *some, *before, value & 0xFF) for some in ranges])], context.num_threads)
+        return thunk([Step(kernel, each(ranges, lambda some, _: (*arrays, *some, *before, value & 0xFF)))], context.num_threads)
 
     return bind
 

@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, TensorType, charge
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.resizing import RESIZE_FLOATS, RESIZE_INT8, RESIZE_UINT8
-from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.shares import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.team import Step, ready, thunk
 
 _KERNELS = {TensorType.FLOAT32: RESIZE_FLOATS, TensorType.INT8: RESIZE_INT8, TensorType.UINT8: RESIZE_UINT8}
 #: With fewer channels of floats, numpy's products of matrices are as fast.
 _FEW = 8
+#: Bytes of what is worked out for each row and column of the output.
+_AXIS_BYTES = 64
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -28,12 +30,18 @@ def plan(context: Context, node: Node) -> Bind | None:
         return None
     options, signed = node.options(ResizeBilinearOptions), source.type == TensorType.INT8
     find = integer_neighbours if signed else float_neighbours
+    charge(_AXIS_BYTES * sum(output.shape[1:3]))
     pairs = zip(source.shape[1:3], output.shape[1:3])
     down, across = (find(length, outputs, options.align_corners, options.half_pixel_centers) for length, outputs in pairs)
     kernel = _KERNELS[source.type]
     ready(kernel)
-    ranges = cut(output.shape[0] * output.shape[1], output.size // (WORTH_VALUES // 4), context.num_threads)
     size = source.shape[2] * source.shape[3]
+    lines = output.shape[0] * output.shape[1]
+    # Each row of the output takes a whole one of the input.
+    length = lines * (size + output.shape[2] * max(source.shape[3], _FEW)) // WORTH_VALUES
+    ranges = cut(lines, output.size // (WORTH_VALUES // 4), context.num_threads, length=length)
+    count = 2 if source.type == TensorType.UINT8 else 1
+    charge(4 * size * count * slots(ranges))
 
     def bind() -> Thunk:
         arrays = source.data, output.data
@@ -41,12 +49,8 @@ def plan(context: Context, node: Node) -> Bind | None:
         for axis, found in zip(axes, (down, across)):
             axis += [found.fraction.astype(np.int32), found.one] if signed else [found.fraction.astype(np.float32)]
         bits = [(down.one * across.one).bit_length() - 1] if signed else []
-        parts = []
-        for some in ranges:
-            rows = [
-                np.empty(size, np.int32 if signed else np.float32) for _ in range(2 if source.type == TensorType.UINT8 else 1)
-            ]
-            parts.append((*arrays, *some, *rows, *axes[0], *axes[1], *bits))
+        rows = [[np.empty(size, np.int32 if signed else np.float32) for _ in range(count)] for _ in range(slots(ranges))]
+        parts = each(ranges, lambda some, slot: (*arrays, *some, *rows[slot], *axes[0], *axes[1], *bits))
         return thunk([Step(kernel, parts)], context.num_threads)
 
     return bind

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
-from oplet import Context, Node
+from oplet import Context, Node, checkpoint
 from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_numba_ops.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.searching import SCATTER
+from oplet_numba_ops.shares import WORTH_VALUES, cut
+
+#: Numbers in a row that are copied as fast as one somewhere.
+_SCATTERED: Final = 16
 
 
 def plan(context: Context, node: Node) -> Bind | None:
@@ -24,7 +29,18 @@ def plan(context: Context, node: Node) -> Bind | None:
         size, count = prod(output.shape[depth:]), prod(indices.shape[:-1])
         target = output.data.reshape(prod(output.shape[:depth]), size)
         slices, places = writable(updates.data).reshape(count, size), row_finder(indices, depth, output.shape)
-        return lambda: compiled(places(), slices, target)
+        # Slices of one number take as long as many numbers in a row.
+        ranges = cut(count, 1, 1, length=count * max(size, _SCATTERED) // WORTH_VALUES)
+        if len(ranges) == 1:
+            return lambda: compiled(places(), slices, target, 0, count)
+
+        def run() -> None:
+            found = places()
+            for first, last in ranges:
+                compiled(found, slices, target, first, last)
+                checkpoint()
+
+        return run
 
     return bind
 

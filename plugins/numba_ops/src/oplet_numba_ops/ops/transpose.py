@@ -10,7 +10,7 @@ from oplet_builtin_ops.shaping.shapes import read_ints
 from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.shares import WORTH_VALUES, cut, each
 from oplet_numba_ops.team import Step, ready, thunk
 from oplet_numba_ops.transposing import COPY_ROWS, TURN_SQUARES
 
@@ -71,7 +71,7 @@ def plan(context: Context, node: Node) -> Bind | None:
 
     def bind() -> Thunk:
         x, out = (flat(tensor.data).view(f"u{size}") for tensor in (source, output))
-        return thunk([Step(kernel, [(x, out, *some, *counts) for some in ranges])], context.num_threads)
+        return thunk([Step(kernel, each(ranges, lambda some, _: (x, out, *some, *counts)))], context.num_threads)
 
     return bind
 
