@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import pickle
+import signal
 import sys
 from pathlib import Path
 
+from tests.complexity.heaviest import keep
 from tests.complexity.seeds import registered, seeds
 from tests.complexity.sweep import Found, Sweep
 from tests.complexity.watch import Watched, offence
+
+
+def _stop(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def main() -> int:
@@ -23,6 +29,7 @@ def main() -> int:
     parser.add_argument("--part", default="0/1", help="every nth of the seeds: 0/2 and 1/2 are the halves")
     parser.add_argument("--salt", default="", help="other pairs")
     parser.add_argument("--folder", type=Path, help="where to keep the models that are found")
+    parser.add_argument("--keep", type=Path, help="the file of the heaviest models of every seed, to be brought up to date")
     parser.add_argument("--again", type=Path, help="a .case of that folder, to be run again")
     arguments = parser.parse_args()
     every = seeds()
@@ -34,10 +41,17 @@ def main() -> int:
             answer = child.run(case.request(data, 2.0))
         print(Found(case, answer, offence(answer) or "as it should be").line(), answer)
         return 0
+    signal.signal(signal.SIGTERM, _stop)
     part, parts = map(int, arguments.part.split("/"))
-    chosen = [seed for seed in every if any(fnmatch.fnmatch(seed.name, pattern) for pattern in arguments.only.split(","))][part::parts]
+    chosen = [seed for seed in every if any(fnmatch.fnmatch(seed.name, pattern) for pattern in arguments.only.split(","))][
+        part::parts
+    ]
     sweep = Sweep(arguments.engine, arguments.pairs, arguments.brief, arguments.folder, lambda line: print(line, flush=True))
-    sweep.run(chosen, arguments.salt)
+    try:
+        sweep.run(chosen, arguments.salt)
+    finally:
+        if arguments.keep:
+            keep(arguments.keep, sweep.heaviest)
     for op in sorted(registered()):
         counts = sweep.counts.get(op)
         if counts is not None or arguments.only == "*":

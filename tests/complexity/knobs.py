@@ -20,6 +20,7 @@ from oplet.schema.decode import decode
 from oplet.schema.encode import encode
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.flexbuffers import read_flexbuffer
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 
 __all__ = ["Knob", "Knobs", "build", "knobs_of", "ops_of"]
@@ -47,8 +48,12 @@ def _fresh(seed: bytes) -> tables.Model:
 
 
 def ops_of(seed: bytes) -> set[str]:
-    """What the operators of a model are called."""
-    return {_op(code) for code in _root(seed).operator_codes or []}
+    """What the operators and composites of a model are called."""
+    root = _root(seed)
+    nodes = [node for graph in root.subgraphs or [] for node in graph.operators or []]
+    options = [node.builtin_options_2 for node in nodes]
+    composites = {table.name for table in options if isinstance(table, StableHLOCompositeOptions) and table.name}
+    return {_op(code) for code in root.operator_codes or []} | composites
 
 
 def _op(code: tables.OperatorCode) -> str:
@@ -264,9 +269,7 @@ def _tile(root: tables.Model, graph: tables.SubGraph, t: int, shape: Any, times:
     graph.tensors = [*tensors[:t], large, *tensors[t + 1 :], small, factors]
     root.operator_codes = [
         *(root.operator_codes or []),
-        tables.OperatorCode(
-            builtin_code=BuiltinOperator.TILE, deprecated_builtin_code=BuiltinOperator.TILE, version=3
-        ),
+        tables.OperatorCode(builtin_code=BuiltinOperator.TILE, deprecated_builtin_code=BuiltinOperator.TILE, version=3),
     ]
     node = tables.Operator(
         opcode_index=len(root.operator_codes) - 1,
@@ -294,7 +297,7 @@ def _raise_rank(root: tables.Model, which: int, count: int) -> None:
         tensors = graph.tensors or []
         ranks = [len(_shape(tensor)) for tensor in tensors]
         for t, tensor in enumerate(list(tensors)):
-            if which in (0, 3) and ranks[t] < max(ranks) or which == 2 and t:
+            if (which in (0, 3) and ranks[t] < max(ranks)) or (which == 2 and t):
                 continue
             if _integers(root, tensor) is not None:
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterable, Sequence
+from math import log2, prod
 from typing import NamedTuple
 
 from tests.complexity.feeding import FILLS, Feed
@@ -16,7 +17,7 @@ from tests.complexity.knobs import Knob, Knobs, build, knobs_of
 from tests.complexity.protocol import Answer, Request
 from tests.complexity.seeds import Seed
 
-__all__ = ["Case", "Search"]
+__all__ = ["Case", "Search", "grown"]
 
 #: What the knobs are multiplied by: 2 to the power of these.
 _POWERS = (30, 28, 26, *range(25, 0, -1))
@@ -52,6 +53,22 @@ class Case(NamedTuple):
 
 
 Note = Callable[[Case, Answer], None]
+
+
+def grown(seed: Seed, elements: int = 1 << 22) -> Case:
+    """The seed with its most frequent dimension so long that its largest tensor has about so many elements."""
+    dims = {knob: value for knob, value in knobs_of(seed.data).items() if knob[0] == "dim" and value > 0}
+    values = sorted(dims.values())
+    often = max(values, key=lambda value: (values.count(value), value), default=1)
+    sizes = [
+        (
+            prod(value for knob, value in dims.items() if knob[1:3] == place),
+            sum(dims[knob] == often for knob in dims if knob[1:3] == place),
+        )
+        for place in {knob[1:3] for knob in dims}
+    ]
+    power = min((int(log2(elements / size) / count) for size, count in sizes if count), default=0)
+    return Case(seed.name, tuple((knob, value << power) for knob, value in dims.items() if value == often), "ones")
 
 
 class Search:
@@ -121,9 +138,14 @@ class Search:
         for knob in bad:
             if any(knob in direction for direction in good):
                 continue
-            others = sorted((k for k in knobs if k != knob), key=lambda k: (self._base[k] != self._base[knob], k[0] == knob[0] and k[:3] == knob[:3]))
+            others = sorted(
+                (k for k in knobs if k != knob),
+                key=lambda k: (self._base[k] != self._base[knob], k[0] == knob[0] and k[:3] == knob[:3]),
+            )
             same = [k for k in others if self._base[k] == self._base[knob]]
-            for more in itertools.chain(((k,) for k in others), itertools.combinations(same, 2), itertools.combinations(same, 3), (tuple(same),)):
+            for more in itertools.chain(
+                ((k,) for k in others), itertools.combinations(same, 2), itertools.combinations(same, 3), (tuple(same),)
+            ):
                 tried += 1
                 if tried > most:
                     break
@@ -145,6 +167,16 @@ class Search:
             if self._try({**self._scaled(direction, 1 << power), **more}, made=made).accepted:
                 return power
         return 0
+
+    def run_least(self) -> None:
+        """Blow up the dimensions only, those of one size together and each alone."""
+        if self.begin().kind != "ok":
+            return
+        dims = [knob for knob in self._base if knob[0] == "dim"]
+        for value in sorted({self._base[knob] for knob in dims}):
+            self.largest(tuple(knob for knob in dims if self._base[knob] == value), {}, _FEW_POWERS)
+        for knob in [*dims, *(knob for knob in self._base if knob[0] in ("fed", "words", "rank"))][:8]:
+            self.largest((knob,), {}, _FEW_POWERS)
 
     def run(self, pairs: int) -> None:
         """Blow up every group alone, then `pairs` pairs of them, then with other values and other origins of constants."""

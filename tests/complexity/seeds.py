@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fuzz.seeds import make_seeds
+from tests.complexity.custom_seeds import custom_seeds
+from tests.complexity.knobs import knobs_of
+
 from oplet import MutableOpResolver
 from oplet.ops.resolver import op_label
 from oplet_builtin_ops import register_ops as builtin_ops
 from oplet_mediapipe_ops import register_ops as mediapipe_ops
 from oplet_signal_ops import register_ops as signal_ops
-from tests.complexity.custom_seeds import custom_seeds
-from tests.complexity.knobs import knobs_of
 
 __all__ = ["Seed", "registered", "seeds"]
 

@@ -11,8 +11,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from oplet.tools.children import python_process
 from tests.complexity.protocol import Answer, Request, receive, send
+
+from oplet.tools.children import python_process
 
 __all__ = ["GROWTH", "SLACK", "Watched", "offence"]
 
@@ -99,7 +100,9 @@ class Watched:
 
     def _at(self) -> str:
         lines = self._traces.read_text(errors="replace").splitlines() if self._traces.exists() else []
-        ours = [line.strip() for line in lines if "/oplet" in line and "/core/src" not in line] or [line for line in lines if "oplet" in line]
+        ours = [line.strip() for line in lines if "/oplet" in line and "/core/src" not in line] or [
+            line for line in lines if "oplet" in line
+        ]
         return ours[0].replace('"', "")[-90:] if ours else "?"
 
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from oplet import charge, checkpoint
 from oplet.schema.enums import Padding
 
 __all__ = ["Tap", "padding_before", "taps", "windows_in"]
+
+#: A tap with its two slices.
+_BYTES_PER_TAP = 300
 
 
 class Tap(NamedTuple):
@@ -37,7 +41,11 @@ def padding_before(small: int, large: int, stride: int, window: int) -> int:
 def taps(small: int, large: int, stride: int, window: int, pad: int) -> list[Tap]:
     """The offsets that meet the large axis anywhere, in ascending order; no more of them than the axes have room for."""
     found = []
-    for offset in range(max(0, pad - (small - 1) * stride), min(window, large + pad)):
+    offsets = range(max(0, pad - (small - 1) * stride), min(window, large + pad))
+    charge(_BYTES_PER_TAP * len(offsets))
+    for offset in offsets:
+        if not offset & 1023:
+            checkpoint()
         first = max(0, -((offset - pad) // stride))
         stop = min(small, (large - 1 + pad - offset) // stride + 1)
         if first < stop:
