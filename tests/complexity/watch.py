@@ -78,7 +78,7 @@ class Watched:
             send(_pipe(process.stdin), request)
         except BrokenPipeError:
             return self._gone(process)
-        while not select.select([process.stdout], [], [], 0.5)[0]:
+        while not select.select([_pipe(process.stdout)], [], [], 0.5)[0]:
             spent = _cpu(process.pid) - used
             if spent > (request.seconds or 10.0) + _FAR or time.monotonic() - since > _WALL:
                 place = self._at()

@@ -245,12 +245,7 @@ class _Strips(Sequence[Strip]):
     def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
             part = object.__new__(_Strips)
-            part._windows, part._pieces, part._lanes, part._numbers = (
-                self._windows,
-                self._pieces,
-                self._lanes,
-                self._numbers[number],
-            )
+            part._windows, part._pieces, part._lanes, part._numbers = self._windows, self._pieces, self._lanes, self._numbers[number]
             return part
         number, column = divmod(self._numbers[number], len(self._pieces[2]))
         image, row = divmod(number, len(self._pieces[1]))
