@@ -74,5 +74,5 @@ def _strings(shape: tuple[int, ...], values: Feed, position: int) -> Any:
     strings[...] = b"a b"
     words = values.words.get(position)
     if words is not None and strings.size:
-        strings.reshape(-1)[0] = b"w " * words
+        strings.reshape(-1)[0] = b"w " * min(words, 1 << 22)
     return strings
