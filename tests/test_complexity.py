@@ -32,10 +32,6 @@ numba = pytest.param(
     "numba", marks=pytest.mark.skipif(importlib.util.find_spec("oplet_numba_ops") is None, reason="pip install oplet-numba-ops")
 )
 
-#: Seeds whose heaviest models still take more memory than twice the limit, at most three times: int32 powers and fixed-point roots
-#: are worked out in int64, all at once.
-OPEN = {"pow_int", "signalfilterbanksquareroot_6"}
-
 #: An operator that runs nothing of its own.
 WITHOUT = {"STABLEHLO_CUSTOM_CALL"}
 
@@ -45,8 +41,6 @@ def found_in(cases: Iterable[Case], engine: str) -> list[str]:
     found = []
     with Watched(engine) as child:
         for case in cases:
-            if case.seed in OPEN:
-                continue
             if engine == "numba":  # what is compiled is compiled once, and no work of this model's size
                 child.run(case._replace(knobs=()).request(SEEDS[case.seed].data, None))
             what, answer = hold(child, case, SEEDS[case.seed].data)
