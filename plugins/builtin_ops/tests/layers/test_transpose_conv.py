@@ -113,3 +113,10 @@ def test_a_cropped_output_is_the_corner_of_the_whole_one(kind: str, litert: Func
     cropped, feeds = layer(*arguments, before=(np.array([1, 6, 5, 3], np.int32),), version=4)
     full, _ = layer(*arguments, before=(np.array([1, 7, 7, 3], np.int32),), version=4)
     np.testing.assert_array_equal(run_op(cropped, *feeds)[0], run_op(full, *feeds)[0][:, :6, :5])
+
+
+def test_an_input_without_columns_gives_zeros() -> None:
+    operands = [np.array([1, 3, 4, 2], np.int32), np.ones((2, 2, 2, 3), np.float32), Spec("float32", [1, 2, 0, 3])]
+    options = TransposeConvOptions(padding=Padding.VALID, stride_h=1, stride_w=1)
+    model = one_op_model("TRANSPOSE_CONV", operands, [Spec("float32", [1, 3, 4, 2])], options)
+    assert not run_op(model, np.zeros((1, 2, 0, 3), np.float32), plugins=["builtin_ops"])[0].any()

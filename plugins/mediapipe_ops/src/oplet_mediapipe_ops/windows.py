@@ -6,15 +6,12 @@ Pooling reads there; unpooling and transposed convolution write there.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from oplet import charge, checkpoint
 from oplet.schema.enums import Padding
 
 __all__ = ["Tap", "padding_before", "taps", "windows_in"]
-
-#: A tap with its two slices.
-_BYTES_PER_TAP = 300
 
 
 class Tap(NamedTuple):
@@ -38,17 +35,29 @@ def padding_before(small: int, large: int, stride: int, window: int) -> int:
     return max(0, (small - 1) * stride + window - large) // 2
 
 
-def taps(small: int, large: int, stride: int, window: int, pad: int) -> list[Tap]:
-    """The offsets that meet the large axis anywhere, in ascending order; no more of them than the axes have room for."""
-    found = []
-    offsets = range(max(0, pad - (small - 1) * stride), min(window, large + pad))
-    charge(_BYTES_PER_TAP * len(offsets))
-    for offset in offsets:
-        if not offset & 1023:
-            checkpoint()
+#: Taps that are kept; more are made when they are asked for.
+_KEPT = 256
+
+
+class _Taps(Sequence[Tap]):
+    """The taps of some offsets, each made when it is asked for: there may be as many as a tensor has values."""
+
+    def __init__(self, offsets: range, small: int, large: int, stride: int, pad: int) -> None:
+        self._offsets, self._sizes = offsets, (small, large, stride, pad)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __getitem__(self, number: Any) -> Any:
+        offset = self._offsets[number]
+        small, large, stride, pad = self._sizes
         first = max(0, -((offset - pad) // stride))
-        stop = min(small, (large - 1 + pad - offset) // stride + 1)
-        if first < stop:
-            begin = first * stride - pad + offset
-            found.append(Tap(offset, slice(first, stop), slice(begin, begin + (stop - first - 1) * stride + 1, stride)))
-    return found
+        stop = max(first, min(small, (large - 1 + pad - offset) // stride + 1))
+        begin = first * stride - pad + offset
+        return Tap(offset, slice(first, stop), slice(begin, begin + max(0, (stop - first - 1) * stride + 1), stride))
+
+
+def taps(small: int, large: int, stride: int, window: int, pad: int) -> Sequence[Tap]:
+    """The offsets that meet the large axis anywhere, in ascending order; no more of them than the axes have room for."""
+    found = _Taps(range(max(0, pad - (small - 1) * stride), min(window, large + pad)), small, large, stride, pad)
+    return found if len(found) > _KEPT else [tap for tap in found if tap.small.start < tap.small.stop]

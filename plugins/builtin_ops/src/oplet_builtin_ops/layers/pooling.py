@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet import Context, Node, TensorType, charge, ensure, ensure_type
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, clip, float_activation_range, quantized_range
 from oplet_builtin_ops.layers.program import Call, convert, run_program
@@ -24,6 +24,9 @@ from oplet_builtin_ops.layers.windows import Axis, window_axis
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
 
 __all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
+
+#: What the number of a window's taps takes, as an integer and as a float.
+_COUNT_BYTES = 16
 
 TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
@@ -52,6 +55,12 @@ def _counts(axis: Axis) -> Array:
     """How many taps along an axis are inside the map, for each output."""
     start = np.arange(axis.out) * axis.stride - axis.before
     return np.minimum(start + axis.filter, axis.size) - np.maximum(start, 0)
+
+
+def _window_counts(rows: Axis, columns: Axis) -> Array:
+    """How many taps are inside the map, for each window."""
+    charge(_COUNT_BYTES * (rows.out + columns.out + rows.out * columns.out))
+    return np.multiply.outer(_counts(rows), _counts(columns))[..., None]
 
 
 def _prepare(context: Context, node: Node) -> tuple[Axis, Axis]:
@@ -173,7 +182,7 @@ def bind_average(context: Context, node: Node) -> Thunk:
     """The thunk of an average pool."""
     rows, columns = node.prepared
     output = node.outputs[0].data
-    counts = np.multiply.outer(_counts(rows), _counts(columns))[..., None]
+    counts = _window_counts(rows, columns)
     if counts.size and (counts == counts.flat[0]).all():
         counts = counts[:1, :1]
     if output.dtype.kind == "f":
@@ -207,7 +216,7 @@ def bind_l2(context: Context, node: Node) -> Thunk:
     """The thunk of an L2 pool."""
     rows, columns = node.prepared
     source, output, squares = node.inputs[0].data, node.outputs[0].data, node.temporaries[1].data
-    counts = np.multiply.outer(_counts(rows), _counts(columns))[..., None].astype(np.float32)
+    counts = _window_counts(rows, columns).astype(np.float32)
     square: list[Call] = [(np.square, (source, squares))]
     finish: list[Call] = [(np.divide, (output, counts, output)), (np.sqrt, (output, output)), *_clamp(node, output)]
     return run_program(lambda: chain(square, _passes(np.add, 0, node, rows, columns, output, squares), finish))

@@ -113,7 +113,7 @@ class Scatter:
             return
         windows = self.windows
         yield sums.fill, (0,)
-        for image in range(0, windows.batch, self.images):
+        for image in range(0, windows.batch if source.size and matrix.size else 0, self.images):
             images = slice(image, image + self.images)
             for first in range(0, windows.height.out, self.rows):
                 last = min(first + self.rows, windows.height.out)

@@ -245,7 +245,12 @@ class _Strips(Sequence[Strip]):
     def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
             part = object.__new__(_Strips)
-            part._windows, part._pieces, part._lanes, part._numbers = self._windows, self._pieces, self._lanes, self._numbers[number]
+            part._windows, part._pieces, part._lanes, part._numbers = (
+                self._windows,
+                self._pieces,
+                self._lanes,
+                self._numbers[number],
+            )
             return part
         number, column = divmod(self._numbers[number], len(self._pieces[2]))
         image, row = divmod(number, len(self._pieces[1]))
@@ -296,9 +301,9 @@ def shared_strips(windows: Windows, size: int, by_image: bool, lanes: int) -> Se
     if lanes > 1:
         wanted = -(-windows.count // max(size, 1))
         size = -(-windows.count // (-(-wanted // lanes) * lanes))
-    if windows.count > _KEPT * size:
-        return windows.strips(size, by_image, lanes)
-    return _few_strips(windows, size, by_image, lanes)
+    if windows.count <= _KEPT * size and not (by_image and windows.batch > _KEPT):
+        return _few_strips(windows, size, by_image, lanes)
+    return windows.strips(size, by_image, lanes)
 
 
 @lru_cache(maxsize=512)

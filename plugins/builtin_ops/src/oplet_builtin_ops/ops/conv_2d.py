@@ -114,9 +114,7 @@ def _bind_float(node: Node, products: Products) -> Thunk:
         node.options(Conv2DOptions).fused_activation_function,
     )
     output = node.outputs[0].data.reshape(-1, products.filters)
-    return run_program(
-        lambda: products.calls(source.data, np.float32(0), matrices, output, lambda _, block: finish.calls(block))
-    )
+    return run_program(lambda: products.calls(source.data, np.float32(0), matrices, output, lambda _, block: finish.calls(block)))
 
 
 def _plan_quantized(

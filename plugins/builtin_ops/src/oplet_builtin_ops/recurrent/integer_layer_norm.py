@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oplet import Tensor
+from oplet import Tensor, checkpoint
 from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.arithmetic.integer_products import rescale_calls
 from oplet_builtin_ops.layers.program import Call
@@ -90,6 +90,7 @@ class IntegerLayerNorm:
         cells = values.shape[1]
         sums, squares = values.sum(axis=1).tolist(), np.multiply(values, values).sum(axis=1).tolist()
         for row, total, square in zip(values, sums, squares):
+            checkpoint()
             mean = _divide(total * 1024, cells)
             variance = _divide(square * ((1 << 20) // cells) - mean * mean, 1 << 20)
             inverse = inverse_square_root(variance if variance >= 1 else self.guard)

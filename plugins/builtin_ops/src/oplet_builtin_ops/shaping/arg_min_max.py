@@ -106,7 +106,7 @@ def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
     for start in range(0, len(source), len(best)):
         lines = source[start : start + len(best)]
         made, found = keys[: len(lines)], best[: len(lines)]
-        yield from [
+        calls: list[Call] = [
             (np.copyto, (made, lines)),
             (np.left_shift, (made, bits, made)),
             (np.bitwise_or, (made, order, made)),
@@ -115,6 +115,7 @@ def _key_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
             (np.bitwise_xor, (found, flip, found)),
             (np.copyto, (output[start : start + len(lines)], found)),
         ]
+        yield from calls
 
 
 def _column_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
@@ -128,7 +129,7 @@ def _column_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
         count = len(lines)
         values, most, hits, score = columns[:, :count], best[:count], equal[:, :count], points[:count]
         weights = hits.view(np.uint8)
-        yield from [
+        calls: list[Call] = [
             (np.copyto, (values, lines.T)),
             (extreme.reduce, (values, 0, None, most)),
             (np.equal, (values, most, hits)),
@@ -137,6 +138,7 @@ def _column_calls(node: Node, extreme: np.ufunc) -> Iterator[Call]:
             (np.subtract, (np.uint8(255), score, score)),
             (np.copyto, (output[start : start + count], score)),
         ]
+        yield from calls
 
 
 def _bind(node: Node, search: Search, extreme: np.ufunc, worst: float) -> Thunk:

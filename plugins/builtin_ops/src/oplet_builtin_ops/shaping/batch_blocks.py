@@ -148,7 +148,8 @@ def _pairs(batched: Array, image: Array, blocks: list[int], margins: Margins) ->
                 pixels.append(slice(start, None, block))
         seen = image[along(1, *pixels)]
         if seen.size:
-            yield apart[(*within, slice(None), *among)].transpose(*order, rank + 1), seen
+            picked = (*within, slice(None), *among)
+            yield apart[picked].transpose(*order, rank + 1), seen
 
 
 def _bind_space_to_batch(node: Node) -> Thunk:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
 
 __all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
@@ -56,7 +56,9 @@ def combined(combine: np.ufunc, rows: Array, groups: Groups) -> Array:
         return folded
     folded = np.empty((groups.ids.size, rows.shape[1]), rows.dtype)
     starts = groups.starts.tolist()
-    for into, start, end in zip(folded, starts, [*starts[1:], len(ordered)]):
+    for number, (into, start, end) in enumerate(zip(folded, starts, [*starts[1:], len(ordered)])):
+        if not number & 0xFF:
+            checkpoint()
         combine.reduce(ordered[start:end], 0, rows.dtype, into)
     return folded
 

@@ -34,8 +34,8 @@ _FEWEST_LEADERS = 64
 _PAIRS = 1 << 14
 #: Of so many pairs what they have in common is kept.
 _KEPT = 1 << 22
-#: Memory that an entry of the queue takes.
-_ENTRY_BYTES = 256
+#: Memory that an entry of the queue takes, and a candidate that is looked at.
+_ENTRY_BYTES, _LEADER_BYTES = 256, 96
 
 
 def prepare_suppression(context: Context, node: Node) -> None:
@@ -148,6 +148,7 @@ def choose_among_best(
     """What `choose` takes from all candidates; it sees more and more of them until it has enough."""
     count = max(_FEWEST_LEADERS, 3 * limit)
     while limit:
+        charge(_LEADER_BYTES * min(count, len(scores)))
         leaders = Leaders(corners, candidates, scores, count)
         found = choose(leaders, limit)
         if len(found) == limit or count >= leaders.total:

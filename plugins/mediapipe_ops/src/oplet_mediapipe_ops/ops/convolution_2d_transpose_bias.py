@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.schema.enums import Padding
 from oplet_mediapipe_ops.nodes import Array, Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import transpose_conv_params
 from oplet_mediapipe_ops.windows import padding_before, taps, windows_in
 
-#: Taps whose places are looked up once; those of larger windows are looked up in every run.
-_KEPT_STEPS = 1 << 12
+#: Taps whose views are kept; those of more are made anew in each run.
+_KEPT = 1 << 12
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -64,31 +64,30 @@ def bind(context: Context, node: Node) -> Thunk:
     )
     pixels, stamps = source.data.reshape(-1, depth), stamp.reshape(-1, filters)
     by_tap = weights.data.transpose(1, 2, 3, 0)
-    charge(by_tap.size * 4)
     matrices: Array
     if weights.is_constant:
         matrices = node.cached("matrices", [weights], lambda: np.ascontiguousarray(by_tap))
     else:
         matrices = np.empty(by_tap.shape, np.float32)
+    offsets, constant = bias.data, weights.is_constant
+    # Where windows do not overlap, each tap has outputs of its own.
+    apart = all(stride >= window for stride, window in zip(strides, weights.shape[1:3]))
+    met = [sum(len(range(*tap.large.indices(size))) for tap in found) for found, size in zip((down, across), output.shape[1:3])]
+    whole = apart and met == list(output.shape[1:3])
 
-    def steps_of_a_run() -> Iterator[tuple[Array, Array, Array]]:
+    def steps() -> Iterator[tuple[Array, Array, Array]]:
         for y in down:
             for x in across:
                 yield matrices[y.offset, x.offset], stamp[:, y.small, x.small], output[:, y.large, x.large]
 
-    known = list(steps_of_a_run()) if len(down) * len(across) <= _KEPT_STEPS else None
-    offsets, constant = bias.data, weights.is_constant
-    # Where windows do not overlap, each tap has outputs of its own.
-    apart = all(stride >= window for stride, window in zip(strides, weights.shape[1:3]))
-    written = sum(output[:, y.large].shape[1] for y in down), sum(output[:, :, x.large].shape[2] for x in across)
-    whole = apart and written == output.shape[1:3]
+    kept = list(steps()) if len(down) * len(across) <= _KEPT else None
 
     def run() -> None:
         if not constant:
             np.copyto(matrices, by_tap)
         if not whole:
             np.copyto(output, offsets)
-        for matrix, part, place in steps_of_a_run() if known is None else known:
+        for matrix, part, place in steps() if kept is None else kept:
             checkpoint()
             np.matmul(pixels, matrix, stamps)
             np.add(part, offsets if apart else place, place)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet_signal_ops.attributes import ensure_declared_type, integer
 from oplet_signal_ops.nodes import Array, Thunk, add_state, ensure_operands
 
@@ -41,10 +41,11 @@ def bind(context: Context, node: Node) -> Thunk:
     frames = node.inputs[0].data.reshape(rows, count, size)
     signal = node.outputs[0].data.reshape(rows, count, step)
     add = _add_limited if buffer.dtype == np.int16 else _add
-    pairs = [(frames[:, i], signal[:, i]) for i in range(count)]
 
     def run() -> None:
-        for frame, samples in pairs:
+        for number in range(count):
+            checkpoint()
+            frame, samples = frames[:, number], signal[:, number]
             add(buffer, frame)
             samples[...] = buffer[:, :step]
             buffer[:, : size - step] = buffer[:, step:]
