@@ -10,6 +10,8 @@ from oplet.schema.enums import BuiltinOperator
 __all__ = ["check_inputs"]
 
 _CONSTANT = Allocation.CONSTANT
+#: So many inputs and outputs count, each with what a kernel notes for it: a view, a call, an offset.
+_MANY, _OPERAND = 1000, 512
 
 
 def check_inputs(node: Node, memory: Memory) -> None:
@@ -17,8 +19,12 @@ def check_inputs(node: Node, memory: Memory) -> None:
 
     Raises:
         EnsureError: a constant is stored sparse, and the kernel does not say that it reads that.
-        LimitError: a tensor is larger than is allowed; a sparse constant counts as if it were dense.
+        LimitError: a tensor is larger than is allowed, a sparse constant as if it were dense; or there are so many of them that
+            what a kernel notes for each would take more memory than is allowed.
     """
+    count = len(node.inputs) + len(node.outputs)
+    if count > _MANY:
+        memory.charge(count * _OPERAND)
     registration = node.registration
     for position, tensor in enumerate(node.inputs):
         if tensor is None or (tensor.allocation is _CONSTANT and tensor.sparsity is None):

@@ -27,7 +27,8 @@ def prepare(context: Context, node: Node) -> None:
     axis = resolve_axis(options.axis, first.ndim + 1)
     for tensor in node.inputs:
         ensure_same_type(tensor, output)
-        ensure(tensor.shape == first.shape, f"{tensor} and {first} must have the same shape to be packed.")
+        if tensor.shape != first.shape:
+            ensure(False, f"{tensor} and {first} must have the same shape to be packed.")
         ensure_same_quantization(tensor, output)
     context.resize_tensor(output, (*first.shape[:axis], len(node.inputs), *first.shape[axis:]))
 
