@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from oplet.testing import Spec, one_op_model
 from oplet_numba_ops import team
 from oplet_numba_ops.broadcasting import Repetition
 from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.shares import cut, cut_pair, grid
+from oplet_numba_ops.shares import Many, cut, cut_pair, each, grid, in_turn, slots
 from oplet_numba_ops.sharing import MOST_PARTS
 from oplet_numba_ops.team import Step, ready, thunk
 
@@ -220,6 +221,67 @@ def test_parts_cover_all_rows_and_columns_once(threads: int) -> None:
                 assert len(blocks) <= MOST_PARTS
                 cells = [(r, c) for some, columns in blocks for r in range(*some) for c in range(*columns)]
                 assert sorted(cells) == [(r, c) for r in range(rows) for c in range(9)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_long_work_is_cut_into_short_parts_that_cover_it_once(threads: int) -> None:
+    for rows, multiple, worth, length in ((100, 6, 1, 10**6), (7, 1, 10**6, None), (10**9, 6, 10**7, None), (5000, 1, 0, 10**5)):
+        ranges = cut(rows, worth, threads, multiple, length)
+        total = length or worth
+        assert slots(ranges) <= max(1, 2 * threads) < len(ranges) or rows < 10
+        assert ranges[0][0] == 0
+        assert ranges[-1][1] == rows
+        assert len(ranges) >= min(total // 4096, rows // multiple) // 2
+        some = ranges[:200]
+        assert all(before[1] == after[0] and before[1] % multiple == 0 for before, after in pairwise(some))
+        assert max(last - first for first, last in some) <= max(multiple, rows * 4096 // total + multiple)
+    for by_columns in (False, True):
+        for columns, least in ((9, 1), (1, 20)):
+            blocks = grid(100, 6, columns, 10**6, threads, by_columns, least=least)
+            cells = [(r, c) for some, others in blocks for r in range(*some) for c in range(*others)]
+            assert sorted(cells) == [(r, c) for r in range(100) for c in range(columns)]
+            assert all(last - first >= min(least, 100 - first) for (first, last), _ in blocks)
+    assert list(in_turn(10, 4)) == [(0, 4), (4, 8), (8, 10)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_long_work_can_be_stopped_between_its_parts_and_done_again(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready(COUNT_ONE)
+    counts = np.zeros(100, np.int64)
+    used: list[int] = []
+
+    def part(number: int, slot: int) -> tuple[Any, ...]:
+        used.append(slot)
+        return counts, number
+
+    numbers = Many(100, 2 * threads, lambda number: number)
+    call = thunk([Step(COUNT_ONE, [(counts, 0)]), Step(COUNT_ONE, each(numbers, part))], threads)
+    call()
+    assert counts.tolist() == [400] + [200] * 99
+    assert set(used) == set(range(slots(numbers)))
+    looks: list[int] = []
+
+    def stop() -> None:
+        looks.append(1)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(team, "checkpoint", stop)
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    done = 3 * len(set(used)) if threads > 1 else 3
+    assert counts.tolist() == [800] + [400] * (done - 1) + [200] * (100 - done)
+    call()
+    assert counts.tolist() == [1200] + [600] * (done - 1) + [400] * (100 - done)
+
+
+def test_short_work_is_one_call_without_a_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    interpreters = [made(1), made(2)]
+    looks: list[int] = []
+    monkeypatch.setattr(team, "checkpoint", lambda: looks.append(1))
+    for interpreter in interpreters:
+        run(interpreter, 0)
+    assert not looks
 
 
 def test_work_that_is_not_worth_it_stays_whole() -> None:

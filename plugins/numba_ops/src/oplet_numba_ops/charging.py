@@ -7,7 +7,7 @@ from oplet_numba_ops.memory import address
 
 __all__ = ["charge_constant"]
 
-#: In `Context.resources`: by the address of a constant of the file, the node whose layout of it counts as part of the file.
+#: In `Context.resources`: by the address of a constant of the file, or for a tensor that is computed, the node whose copy is not counted.
 _LAID_OUT = "oplet_numba_ops", "laid out"
 #: Bytes of a number in the layout that counts so.
 _ITEM = 4
@@ -16,15 +16,15 @@ _ITEM = 4
 def charge_constant(context: Context, node: Node, tensor: Tensor, nbytes: int) -> None:
     """Charge, in a plan, the copy of a constant that a node's kernel reads.
 
-    What a file holds is not counted, and so a copy of it is not as long as it is the only one, and no larger than its numbers are as
-    float32: a file may name the same bytes as often as it likes, and what it makes of a FILL is not in it at all.
+    The first node's copy is part of what there is of the constant, up to its own size, or that of its numbers as float32 where the
+    file holds them. Further ones count: a file may name the same bytes as often as it likes.
 
     Raises:
         LimitError: the model may not take so much.
     """
-    if tensor.allocation is Allocation.CONSTANT:
-        readers: dict[int, int] = context.resources.setdefault(_LAID_OUT, {})
-        if readers.setdefault(address(tensor.data), id(node)) == id(node):
-            nbytes -= _ITEM * tensor.size
+    in_file = tensor.allocation is Allocation.CONSTANT
+    readers: dict[int, int] = context.resources.setdefault(_LAID_OUT, {})
+    if readers.setdefault(address(tensor.data) if in_file else -id(tensor), id(node)) == id(node):
+        nbytes -= _ITEM * tensor.size if in_file else tensor.nbytes
     if nbytes > 0:
         charge(nbytes)

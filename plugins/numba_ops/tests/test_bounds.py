@@ -1,0 +1,122 @@
+"""What models cannot make compiled kernels take: memory for constants that are laid out anew, and kernels without number."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet import Interpreter, Limits, ModelBuilder
+from oplet.errors import LimitError
+from oplet.schema.enums import Padding
+from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
+from oplet_numba_ops import taps
+from oplet_numba_ops.kernels import _keep_newest
+
+PLUGINS = ["oplet-builtin-ops", "oplet-numba-ops"]
+
+
+def convolutions(count: int, filled: bool, filters: int = 64, size: int = 4) -> bytes:
+    """As many nodes that read the same weights, 64 kB for 64 filters."""
+    builder = ModelBuilder("many")
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", np.float32, (1, size, size, 256))
+    shape = filters, 1, 1, 256
+    if filled:
+        weights = graph.add_tensor("w", np.float32, shape)
+        dims, one = (graph.add_tensor(name, data.dtype.type, data.shape, data=data) for name, data in (
+            ("dims", np.array(shape, np.int32)), ("one", np.array(1, np.float32)),
+        ))  # fmt: skip
+        graph.add_operator("FILL", [dims, one], [weights])
+    else:
+        weights = graph.add_tensor("w", np.float32, shape, data=np.ones(shape, np.float32))
+    outputs = [graph.add_tensor(f"y{number}", np.float32, (1, size, size, filters)) for number in range(count)]
+    options = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1)
+    for output in outputs:
+        graph.add_operator("CONV_2D", [x, weights, -1], [output], options)
+    graph.set_inputs(x)
+    graph.set_outputs(*outputs)
+    return builder.to_bytes()
+
+
+def compiled(interpreter: Interpreter) -> int:
+    """How many of its nodes compiled kernels serve."""
+    modules = [type(node.prepared).__module__ for node in interpreter._subgraphs[0].nodes]
+    return modules.count("oplet_numba_ops.overriding")
+
+
+def allocated(model: bytes, **limits: Any) -> Interpreter:
+    interpreter = Interpreter(model_content=model, plugins=PLUGINS, limits=Limits(**limits))
+    interpreter.allocate_tensors()
+    return interpreter
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_weights_that_many_nodes_lay_out_count_against_the_limit_on_memory(filled: bool) -> None:
+    model = convolutions(40, filled)
+    assert compiled(allocated(model)) == 40
+    with pytest.raises(LimitError):
+        allocated(model, max_arena_bytes=1_000_000)
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_weights_that_one_node_lays_out_are_not_counted_twice(filled: bool) -> None:
+    model = convolutions(1, filled)
+    assert compiled(allocated(model, max_arena_bytes=125_000)) == 1  # the maps, and what FILL makes
+
+
+def test_few_filters_are_laid_out_as_many_only_where_there_is_room() -> None:
+    model = convolutions(1, False, filters=1, size=2)
+    assert compiled(allocated(model)) == 1
+    few = allocated(model, max_arena_bytes=10_000)
+    assert compiled(few) == 0
+    few.invoke()
+
+
+def depthwise(sizes: list[tuple[int, int]]) -> bytes:
+    """A layer for each size of filter."""
+    builder = ModelBuilder("sizes")
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", np.float32, (1, 9, 9, 3))
+    options = DepthwiseConv2DOptions(
+        padding=Padding.SAME, stride_h=1, stride_w=1, depth_multiplier=1, dilation_h_factor=1, dilation_w_factor=1
+    )
+    outputs = []
+    for rows, columns in sizes:
+        weights = np.ones((1, rows, columns, 3), np.float32)
+        filters = graph.add_tensor(f"w{len(outputs)}", np.float32, weights.shape, data=weights)
+        outputs.append(graph.add_tensor(f"y{len(outputs)}", np.float32, (1, 9, 9, 3)))
+        graph.add_operator("DEPTHWISE_CONV_2D", [x, filters, -1], [outputs[-1]], options)
+    graph.set_inputs(x)
+    graph.set_outputs(*outputs)
+    return builder.to_bytes()
+
+
+def test_a_model_gets_kernels_for_so_many_sizes_of_filters_only_and_so_does_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = depthwise([(1, 1), (1, 2), (1, 1), (2, 1), (1, 2)])
+    for most_of_a_model, most, wanted in ((16, 64, 5), (2, 64, 4), (16, 1, 2), (16, 0, 0)):
+        monkeypatch.setattr(taps, "_MOST_OF_A_MODEL", most_of_a_model)
+        monkeypatch.setattr(taps, "_MOST", most)
+        monkeypatch.setattr(taps, "_of_this_process", set())
+        for _ in range(2):
+            interpreter = allocated(model)
+            assert compiled(interpreter) == wanted
+            interpreter.invoke()
+
+
+def test_the_newest_kernels_stay_on_disk(tmp_path: Path) -> None:
+    for number in range(5):
+        for end in ("nbi", "1.nbc", "2.nbc"):
+            path = tmp_path / f"kernels.enter_depthwise_{number}-1.py311.{end}"
+            path.touch()
+            os.utime(path, (number, number))
+    other = tmp_path / "kernels.enter_product_1-1.py311.nbi"
+    other.touch()
+    _keep_newest(tmp_path, "enter_depthwise_", 2)
+    left = {path.name for path in tmp_path.iterdir()} - {other.name}
+    assert len(left) == 6
+    assert {name.split("_")[2][0] for name in left} == {"3", "4"}
+    assert other.exists()
