@@ -1,27 +1,27 @@
 """python -m fuzz: run mutated models by the million, show one again, or write the seeds to files.
 
-python -m fuzz run --count 1000000 --state STATE.json [--seeds FOLDER] [--first N] [--delegate NAME]
-python -m fuzz show NUMBER [--seeds FOLDER] [--delegate NAME] [--save FILE.tflite]
+python -m fuzz run --count 1000000 --state STATE.json [--seeds PLACE ...] [--first N] [--engines numpy:3,numba:2,litert:2,openvino:1]
+python -m fuzz show NUMBER [--state STATE.json | --seeds PLACE ... --engines ...] [--engine NAME] [--save FILE.tflite]
 python -m fuzz report STATE.json ...
-python -m fuzz seeds FOLDER
+python -m fuzz seeds FOLDER [--everywhere]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import warnings
-from collections import Counter
+import tempfile
+import zipfile
 from pathlib import Path
-from typing import Any
 
 from fuzz.campaign import Campaign
-from fuzz.choices import SeededChoices
-from fuzz.corpus import load_seeds
-from fuzz.run_model import DELEGATE, run_model
-from fuzz.worker import model_of
+from fuzz.corpus import everywhere, load_seeds
+from fuzz.engines import TURNS, engine_of, limits_of, turns_of
+from fuzz.report import report_of
+from fuzz.run_model import watch_warnings
+from fuzz.uses import make_folder
+from fuzz.worker import model_of, outcome_of
 from oplet.model.whole_file import write_whole
 
 
@@ -35,17 +35,26 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--state", type=Path, help="where counts are kept; a campaign that was stopped goes on from there")
     show = commands.add_parser("show", help="run one model in this process")
     show.add_argument("number", type=int)
+    show.add_argument("--state", type=Path, help="of a campaign: its seeds and engines")
+    show.add_argument("--engine", help="another engine than the one whose turn it is")
     show.add_argument("--save", type=Path, help="write the model to this file")
     report = commands.add_parser("report", help="add up the counts of campaigns, as a table")
     report.add_argument("states", type=Path, nargs="+")
     seeds = commands.add_parser("seeds", help="write the seed models")
     seeds.add_argument("folder", type=Path)
+    seeds.add_argument(
+        "--everywhere", action="store_true", help="into an archive, those of tests/everywhere, in place of the usual"
+    )
     for command in (run, show):
-        command.add_argument("--seeds", type=Path, help="a folder of further seed models (.tflite, also inside .zip)")
-        command.add_argument("--delegate", help="run the models with this delegate")
+        command.add_argument(
+            "--seeds",
+            type=Path,
+            nargs="+",
+            default=[],
+            help="further seed models: folders or archives (.tflite, also inside .zip)",
+        )
+        command.add_argument("--engines", default=TURNS, help="which engines take turns, and how often each has its turn")
     chosen = parser.parse_args(arguments)
-    if getattr(chosen, "delegate", None):
-        os.environ[DELEGATE] = chosen.delegate
     if chosen.command == "run":
         return _run(chosen)
     if chosen.command == "show":
@@ -54,59 +63,41 @@ def main(arguments: list[str] | None = None) -> int:
         print(report_of([json.loads(path.read_text()) for path in chosen.states]))
         return 0
     chosen.folder.mkdir(parents=True, exist_ok=True)
+    if chosen.everywhere:
+        with zipfile.ZipFile(chosen.folder / "everywhere.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for number, (name, data) in enumerate(everywhere()):
+                archive.writestr(zipfile.ZipInfo(f"{number} {name.replace('/', ' ')}.tflite"), data, zipfile.ZIP_DEFLATED)
+        return 0
     for name, data in load_seeds():
         write_whole(chosen.folder / f"{name}.tflite", data)
     return 0
 
 
 def _run(chosen: argparse.Namespace) -> int:
-    folder = str(chosen.seeds.resolve()) if chosen.seeds else ""
-    campaign = Campaign(chosen.count, chosen.first, folder, chosen.state)
+    campaign = Campaign(chosen.count, chosen.first, [str(place) for place in chosen.seeds], chosen.state, chosen.engines)
     try:
         campaign.run()
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-    total = sum(campaign.counts.values())
-    print(f"{total} models in {campaign.seconds:.0f} s")
-    for key, count in campaign.counts.most_common():
-        print(f"{count:9}  {key}")
-    for key, found in campaign.findings.items():
-        print(f"{found['count']:9}  {key}: {json.dumps(found['examples'][0])}")
+    print(report_of([campaign.content()]))
     return 0 if campaign.clean else 1
 
 
-def report_of(states: list[dict[str, Any]]) -> str:
-    """The counts of campaigns together, as a table in Markdown."""
-    counts: Counter[str] = Counter()
-    for state in states:
-        counts.update(state["counts"])
-    total, seconds = sum(counts.values()), sum(state["seconds"] for state in states)
-    found = {words: sum(n for key, n in counts.items() if key.split()[0] == kind) for kind, words in _FINDINGS.items()}
-    lines = [f"{total:,} models in {seconds / 60:.0f} minutes of one core.", "", "| what | where | models |", "|---|---|---:|"]
-    lines.append(f"| ran to the end | | {counts['ok read']:,} |")
-    for key, count in counts.most_common():
-        kind, stage, *error = key.split()
-        if kind == "refused":
-            lines.append(f"| refused with `{error[0]}` | {stage} | {count:,} |")
-    return "\n".join([*lines, *(f"| {words} | | {count:,} |" for words, count in found.items())])
-
-
-_FINDINGS = {
-    "crash": "**the process died**",
-    "hang": "**took longer than 10 s**",
-    "escaped": "**an exception outside `oplet.errors`**",
-    "memory": "**grew by more than 300 MB**",
-    "accident": "refused by accident: numpy stumbled where a check should have been",
-}
-
-
 def _show(chosen: argparse.Namespace) -> int:
-    warnings.simplefilter("ignore")
-    name, data = model_of(load_seeds(chosen.seeds), chosen.number)
+    places, turns = chosen.seeds, turns_of(chosen.engines)
+    if chosen.state is not None:
+        saved = json.loads(chosen.state.read_text())
+        places, turns = saved["places"], saved["turns"]
+    seeds = load_seeds(places)
+    name, data = model_of(seeds, chosen.number)
     if chosen.save:
         write_whole(chosen.save, data)
-    print(f"a mutation of {name}, {len(data)} bytes")
-    outcome = run_model(data, SeededChoices(f"inputs of {name} {chosen.number}"))
+    engine = chosen.engine or engine_of(chosen.number, turns)
+    print(f"a mutation of {name}, {len(data)} bytes; {engine}, {limits_of(chosen.number)} limits", flush=True)
+    watch_warnings()
+    with tempfile.TemporaryDirectory() as folder:
+        make_folder(folder)
+        outcome = outcome_of(seeds, chosen.number, engine, folder)
     print(outcome)
     return 0 if outcome.kind in ("ok", "refused") else 1
 

@@ -1,7 +1,8 @@
-"""Run very many mutated models in a process of their own, and count what came of them.
+"""Run very many mutated models in processes of their own, and count what came of them.
 
-The parent watches: a model that takes longer than it may is a hang, a process that dies is a crash; either way a new
-process goes on behind it. Counts are written to a file all the time, and a campaign that was stopped goes on from there.
+Each engine has a process of its own: what one spoils in its memory is not laid at another's door. They take turns by shares
+of the numbers. The parent watches: a model that takes longer than it may is a hang, a process that dies is a crash; either way a
+new process goes on behind it. Counts are written to a file all the time, and a campaign that was stopped goes on from there.
 """
 
 from __future__ import annotations
@@ -15,57 +16,81 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from fuzz.engines import TURNS, engine_of, limits_of, turns_of
 from fuzz.worker import PROGRESS
 from oplet.model.whole_file import write_whole
 from oplet.tools.children import python_process
 
-__all__ = ["Campaign"]
+__all__ = ["BAD", "Campaign"]
 
-#: Seconds after which a model hangs.
-HANG_SECONDS = 10.0
+#: Seconds after which a model hangs: of the processor's time, as other programs may have the machine; and of the clock's.
+_HANG_SECONDS = 10.0
+_HANG_CLOCK = 60.0
+
+#: What it takes longer to begin with: Python starts, the seeds are read, engines are loaded, and machine code may be compiled.
+_START_SECONDS = 240.0
 
 #: The campaign takes one core.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
-#: Models that a process runs before another takes its place.
-_LIFE = 20_000
+#: Numbers that a process goes through before another takes its place.
+_LIFE = 40_000
 
 #: Findings of a kind that are kept with their numbers.
 _KEPT = 5
+
+#: In the page: nothing runs yet. -1 is for: all were run.
+_STARTING = -2
+
+#: Kinds of findings that must not be.
+BAD = ("crash", "hang", "escaped", "memory", "slow", "wrong", "warned")
 
 
 class Campaign:
     """Numbers `first` to `first + count - 1`.
 
     Attributes:
-        next: the number that is run next.
-        counts: by kind, stage and error.
-        findings: what should not happen, by kind and place: how often, and the first numbers with their messages.
+        turns: the engines, and how often each has its turn.
+        next: the number that each engine goes on from.
+        counts: by engine, limits, kind, stage and error.
+        findings: what should not happen, by engine, kind and place: how often, and the first numbers with their messages.
+        times: by engine, the seconds that its processes took.
     """
 
-    def __init__(self, count: int, first: int = 0, folder: str = "", state: Path | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        first: int = 0,
+        places: Sequence[str] = (),
+        state: Path | None = None,
+        engines: str = TURNS,
+    ) -> None:
+        self.turns = turns_of(engines)
         self.stop = first + count
-        self.first = self.next = first
-        self.folder = folder
+        self.first = first
+        self.next = dict.fromkeys(self.turns, first)
+        self.places = [os.path.abspath(place) for place in places]
         self.state = state
-        self.seconds = 0.0
-        self._answers = 0  # of the process that runs now, which began with `next`
+        self.times: dict[str, float] = dict.fromkeys(self.turns, 0.0)
+        self._engine = next(iter(self.turns))  # of the process that runs now
+        self._answered = 0  # how many numbers it answered
         self.counts: Counter[str] = Counter()
         self.findings: dict[str, dict[str, Any]] = {}
         if state is not None and state.exists():
             saved = json.loads(state.read_text())
-            if (saved["first"], saved["folder"]) == (first, folder):
-                self.next, self.seconds = saved["next"], saved["seconds"]
+            if (saved["first"], saved["places"], saved["turns"]) == (first, self.places, self.turns):
+                self.next, self.times = saved["next"], saved["times"]
                 self.counts, self.findings = Counter(saved["counts"]), saved["findings"]
 
     @property
     def clean(self) -> bool:
-        """Whether every model was run or refused as it should be; accidents do not count."""
-        return not any(key.split()[0] in ("escaped", "crash", "hang", "memory") for key in self.findings)
+        """Whether every model was run or refused as it should be; accidents and differences do not count."""
+        return not any(key.split()[1] in BAD for key in self.findings)
 
     def run(self) -> None:
         """Run until all numbers were run; an interrupt saves what was counted."""
@@ -75,19 +100,24 @@ class Campaign:
             with open(page_path, "r+b") as file:
                 page = mmap.mmap(file.fileno(), PROGRESS.size)
             try:
-                while self.next < self.stop:
+                while min(self.next.values()) < self.stop:
+                    self._engine = min(self.next, key=lambda name: self.next[name])
                     self._process(page_path, page)
             finally:
                 self.save()
 
     def _process(self, page_path: str, page: mmap.mmap) -> None:
         """Run a worker until it has done its share, dies or hangs."""
-        stop = min(self.stop, self.next + _LIFE)
-        self._answers = 0
-        PROGRESS.pack_into(page, 0, self.next)
+        engine, first = self._engine, self.next[self._engine]
+        share = self.first + ((first - self.first) // _LIFE + 1) * _LIFE
+        stop = min(self.stop, share)
+        self._answered = 0
+        PROGRESS.pack_into(page, 0, _STARTING)
         with tempfile.TemporaryFile() as errors:
-            folder = self.folder and os.path.abspath(self.folder)
-            arguments = ["-m", "fuzz.worker", page_path, str(self.next), str(stop), "1", folder]
+            told = {
+                "page": page_path, "engine": engine, "turns": self.turns, "first": first, "stop": stop, "places": self.places
+            }  # fmt: skip
+            arguments = ["-m", "fuzz.worker", json.dumps(told)]
             places = [Path(__file__).parents[1]]
             pipe = subprocess.PIPE
             with python_process(arguments, environment=_ONE_THREAD, folders=places, stdout=pipe, stderr=errors) as process:
@@ -95,18 +125,19 @@ class Campaign:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(5)
             number = PROGRESS.unpack_from(page)[0]
-            self._answers = 0
             if number == -1:
-                self.next = stop
+                self.next[engine] = stop
             else:
                 errors.seek(0)
                 words = errors.read().decode("utf-8", "replace")
-                if number == self.next and "Fatal Python error" not in words and not hung and process.returncode == 1:
-                    raise RuntimeError(f"The worker does not start:\n{words}")
+                if number == _STARTING:
+                    raise RuntimeError(f"The worker of {engine} does not start:\n{words}")
                 kind = "hang" if hung else "crash"
                 place = next((line.strip() for line in words.splitlines() if "/oplet" in line), "?")
-                self.find(number, kind, "?", f"exit {process.returncode}", place[-120:], words[:200] + words[-600:])
-                self.next = number + 1
+                outcome = [kind, "?", f"exit {process.returncode}", place[-120:], words[:200] + words[-600:]]
+                self.find(number, limits_of(number), *outcome)
+                self.next[engine] = number + 1
+        self._answered = 0
         self.save()
 
     def _watch(self, process: subprocess.Popen[bytes], page: mmap.mmap) -> bool:
@@ -116,9 +147,9 @@ class Campaign:
             return False
         os.set_blocking(stream.fileno(), False)
         rest = b""
-        last, since, saved = PROGRESS.unpack_from(page)[0], time.monotonic(), time.monotonic()
-        started = since
-        first = last
+        last = PROGRESS.unpack_from(page)[0]
+        started = since = saved = time.monotonic()
+        used = _processor_seconds(process.pid)
         with selectors.DefaultSelector() as selector:
             selector.register(stream, selectors.EVENT_READ)
             while True:
@@ -131,55 +162,75 @@ class Campaign:
                 now = time.monotonic()
                 number = PROGRESS.unpack_from(page)[0]
                 if chunk == b"":
-                    self.seconds += now - started
+                    self.times[self._engine] += now - started
                     return False
                 if number != last:
-                    last, since = number, now
-                # The first takes longer: Python starts and the seeds are read.
-                elif now - since > HANG_SECONDS + (20 if number == first else 0):
-                    process.send_signal(signal.SIGABRT)  # faulthandler says where it is
-                    process.wait()
-                    self._line_rest(stream, rest)
-                    self.seconds += now - started
-                    return True
+                    last, since, used = number, now, _processor_seconds(process.pid)
+                elif now - since > _HANG_SECONDS:
+                    longer = _START_SECONDS if number == _STARTING else 0
+                    spent = _processor_seconds(process.pid) - used
+                    if spent > _HANG_SECONDS + longer or now - since > _HANG_CLOCK + 4 * longer:
+                        process.send_signal(signal.SIGABRT)  # faulthandler says where it is
+                        process.wait()
+                        for line in (rest + (stream.read() or b"")).split(b"\n"):
+                            if line:
+                                self._line(line.decode())
+                        self.times[self._engine] += now - started
+                        return True
                 if now - saved > 20:
                     saved = now
                     self.save()
                 time.sleep(0.05)
 
-    def _line_rest(self, stream: Any, rest: bytes) -> None:
-        for line in (rest + (stream.read() or b"")).split(b"\n"):
-            if line:
-                self._line(line.decode())
-
     def _line(self, line: str) -> None:
-        self._answers += 1
         if line.startswith("["):
-            number, kind, stage, error, place, message = json.loads(line)
-            self.find(number, kind, stage, error, place, message)
+            self.find(*json.loads(line))
         else:
-            self.counts[line.strip()] += 1
+            self.counts[f"{self._engine} {line.strip()}"] += 1
+        self._answered += 1
 
-    def find(self, number: int, kind: str, stage: str, error: str, place: str, message: str) -> None:
+    def find(self, number: int, limits: str, kind: str, stage: str, error: str, place: str, message: str) -> None:
         """Note what should not happen."""
-        self.counts[f"{kind} {stage} {error}"] += 1
-        found = self.findings.setdefault(f"{kind} {error} {place}", {"count": 0, "examples": []})
+        self.counts[f"{self._engine} {limits} {kind} {stage} {error}"] += 1
+        found = self.findings.setdefault(f"{self._engine} {kind} {error} {place}", {"count": 0, "examples": []})
         found["count"] += 1
         if len(found["examples"]) < _KEPT:
             found["examples"].append([number, message])
 
+    def _reached(self) -> dict[str, int]:
+        """Where each engine goes on: behind the answers of the process that runs now."""
+        reached = dict(self.next)
+        number, left = reached[self._engine], self._answered
+        while left > 0:
+            left -= engine_of(number, self.turns) == self._engine
+            number += 1
+        reached[self._engine] = number
+        return reached
+
     def save(self) -> None:
         """Write counts and findings to the state's file."""
-        if self.state is None:
-            return
-        content = {
+        if self.state is not None:
+            write_whole(self.state, json.dumps(self.content(), indent=1))
+
+    def content(self) -> dict[str, Any]:
+        """What the state's file holds."""
+        return {
             "first": self.first,
-            "next": self.next + self._answers,
+            "next": self._reached(),
             "stop": self.stop,
-            "folder": self.folder,
-            "seconds": self.seconds,
+            "places": self.places,
+            "turns": self.turns,
+            "times": self.times,
             "models": sum(self.counts.values()),
             "counts": dict(self.counts.most_common()),
             "findings": dict(sorted(self.findings.items(), key=lambda item: -item[1]["count"])),
         }
-        write_whole(self.state, json.dumps(content, indent=1))
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process used of the processor so far."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")

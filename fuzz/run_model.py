@@ -1,41 +1,30 @@
 """Run one model under limits and say what came of it.
 
-python -m fuzz.run_model MODEL [NUMBER]
+python -m fuzz.run_model MODEL [NUMBER [ENGINE [LIMITS]]]
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fuzz.choices import Choices, SeededChoices
-from oplet import Delegate, Interpreter, Limits, load_delegate
+from fuzz.engines import DEFAULT, DOCUMENTED, LIMITS, Engine, opened
+from fuzz.stopping import Stopper
+from fuzz.uses import Run
+from oplet import Limits
 from oplet.errors import OpletError
-from oplet.ops.tensor import Tensor
 
-__all__ = ["DELEGATE", "LIMITS", "Outcome", "run_model"]
+__all__ = ["Outcome", "run_model", "watch_warnings"]
 
-#: What a careful server would allow a model of a stranger, smaller.
-LIMITS = Limits(
-    max_arena_bytes=64 << 20,
-    max_tensor_bytes=64 << 20,
-    max_nodes=2_000,
-    max_call_depth=32,
-    max_while_iterations=10_000,
-    max_seconds=2.0,
-)
-
-#: The environment variable with the name of the delegate that the models are run with; it reaches the worker.
-DELEGATE = "OPLET_FUZZ_DELEGATE"
-
-_WORDS = (b"", b"a", b"word", b"\xff\x00", b"seven words of text in one string", "\u20ac".encode())
+#: Seconds of processor time that one call may take where a deadline of two seconds holds.
+_LONGEST = 4.5
 
 
 class Outcome(NamedTuple):
@@ -43,8 +32,10 @@ class Outcome(NamedTuple):
 
     Attributes:
         kind: "ok"; "refused", with an error of oplet.errors as it should be; "accident", the same but because numpy or
-            Python stumbled over what a check should have found; "escaped", an exception outside oplet.errors.
-        stage: "load", "allocate", "feed", "invoke" or "read".
+            Python stumbled over what a check should have found; "escaped", an exception outside oplet.errors; "warned", a
+            warning that nobody should see; "slow", a call that took twice the time it was given; and what `comparing` and the
+            worker find: "wrong", "differs", "memory".
+        stage: what was done last, see `uses`.
         error: the class of the error.
         place: where an accident or an escaped exception was raised: module and line.
         message: the first line of the error.
@@ -57,85 +48,86 @@ class Outcome(NamedTuple):
     message: str = ""
 
 
-def run_model(data: bytes, choices: Choices, *, resize: bool = True) -> Outcome:
-    """Load, allocate, feed at random, invoke once and read what there is to read.
+def run_model(
+    data: bytes,
+    choices: Choices,
+    *,
+    resize: bool = True,
+    engine: Engine | None = None,
+    limits: Limits = DOCUMENTED,
+    folder: str = "",
+    run: Run | None = None,
+) -> Outcome:
+    """Load, allocate, feed at random, invoke and read what there is to read; some models are used in other ways too.
 
     Args:
-        choices: decide about the inputs' values and, for some models, about other shapes for them.
-        resize: whether the inputs may get other shapes at all.
+        choices: decide about the inputs' values, about other shapes for them, and about what is done.
+        resize: whether the inputs may get other shapes at all, and other things than the plain ones be done.
+        engine: what runs it; numpy's kernels unless given.
+        limits: the limits; with the default ones the run is asked to stop after two seconds.
+        folder: with files that models refer to; those that do are written there, and opened by their path.
+        run: takes notes of what is done.
     """
-    stage = "load"
-    runner: Any = None
+    run = run or Run()
+    stopper = _stopper() if limits is DEFAULT else None
+    _WARNED.clear()
     try:
-        runner = Interpreter(
-            model_content=data,
-            limits=LIMITS,
-            experimental_delegates=_delegates(),
-            experimental_preserve_all_tensors=choices.chance(10),
-        )
-        runner.get_signature_list()
-        inputs = runner.get_input_details()
-        runner.get_output_details()
-        stage = "allocate"
-        if choices.chance(8) and resize:
-            for detail in inputs:
-                shape = [int(dim) if choices.chance(60) else choices.below(5) for dim in detail["shape"]]
-                runner.resize_tensor_input(detail["index"], shape)
-        runner.allocate_tensors()
-        stage = "feed"
-        for detail in inputs:
-            _feed(runner, detail["index"], choices)
-        stage = "invoke"
-        runner.invoke()
-        stage = "read"
-        for detail in runner.get_output_details():
-            runner.get_tensor(detail["index"])
+        run.begin(data, choices, engine or opened("numpy"), limits, folder, stopper)
+        run.use(choices, plain=not resize)
     except OpletError as error:
-        return _told(error, stage)
+        outcome = _told(error, run.stage)
     except Exception as error:
-        return Outcome("escaped", stage, type(error).__name__, _place(error), _line(error))
+        outcome = Outcome("escaped", run.stage, type(error).__name__, _place(error), _line(error))
+    else:
+        outcome = Outcome("ok", run.stage)
     finally:
-        if runner is not None:
-            runner.close()
-    return Outcome("ok", stage)
+        if stopper is not None:
+            stopper.end()
+        run.stop()
+    try:
+        run.close()
+    except Exception as error:
+        outcome = Outcome("escaped", "close", type(error).__name__, _place(error), _line(error))
+    if _WARNED and outcome.kind in ("ok", "refused"):
+        kind, place, message = _WARNED[0]
+        return Outcome("warned", run.stage, kind, place, message)
+    if limits is DOCUMENTED and run.longest > _LONGEST and outcome.kind in ("ok", "refused"):
+        return Outcome("slow", run.slowest, outcome.error, "", f"{run.longest:.1f} s; {outcome.message}")
+    return outcome
 
 
-def _delegates() -> list[Delegate] | None:
-    name = os.environ.get(DELEGATE)
-    return [load_delegate(name)] if name else None
+@cache
+def _stopper() -> Stopper:
+    return Stopper()
 
 
-def _feed(runner: Any, index: int, choices: Choices) -> None:
-    tensor: Tensor = runner._tensor(index, 0)
-    if tensor.is_constant or not tensor.has_data:
-        return
-    runner.set_tensor(index, _value(tensor, choices))
+#: Warnings since the last model began: their class, place and words.
+_WARNED: list[tuple[str, str, str]] = []
 
 
-def _value(tensor: Tensor, choices: Choices) -> Any:
-    dtype, shape, size = tensor.dtype, tensor.shape, tensor.size
-    if dtype.hasobject:
-        words = np.empty(16, object)
-        words[:] = [choices.choice(_WORDS) for _ in range(16)]
-        return np.resize(words, size).reshape(shape)
-    kind = choices.below(4)
-    block: NDArray[Any]
-    if dtype.kind == "b":
-        block = np.frombuffer(choices.raw(64), np.uint8) & 1
-    elif kind == 0:  # any bits: NaN, infinities, the largest integers
-        block = np.frombuffer(choices.raw(64 * dtype.itemsize), dtype.newbyteorder("="))
-    elif kind == 1:
-        block = np.full(64, choices.below(2))
-    else:  # numbers that may be sizes, axes and indices
-        block = np.frombuffer(choices.raw(64), np.uint8) % (5 if kind == 2 else 40)
-        block = block.astype(np.int16) - (choices.below(3) if dtype.kind != "u" else 0)
-    return np.resize(block.astype(dtype), size).reshape(shape)
+def watch_warnings() -> None:
+    """Take note of warnings that no user should see: numpy's about arithmetic, and of what fails where nobody can catch it."""
+
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any) -> None:
+        _WARNED.append((category.__name__, f"{Path(filename).parent.name}/{Path(filename).name}:{lineno}", str(message)[:300]))
+
+    def unraisable(found: Any) -> None:
+        kind = type(found.exc_value).__name__
+        _WARNED.append((kind, _place(found.exc_value) if found.exc_value else "?", f"ignored: {found.exc_value}"[:300]))
+
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("always", RuntimeWarning)
+    warnings.simplefilter("always", ResourceWarning)
+    warnings.showwarning = show  # type: ignore[assignment]
+    sys.unraisablehook = unraisable
 
 
 def _told(error: OpletError, stage: str) -> Outcome:
     """An error that is oplet's own; an accident if something else lies behind it that nobody meant to raise."""
     name = type(error).__name__
-    if type(error).__module__ != OpletError.__module__:
+    # A PluginError says that one of our own kernels broke the rules.
+    if type(error).__module__ != OpletError.__module__ or name == "PluginError":
         return Outcome("escaped", stage, name, _place(error), _line(error))
     cause = error.__cause__
     while isinstance(cause, OpletError):
@@ -159,7 +151,14 @@ def _line(error: BaseException) -> str:
     return str(error).split("\n")[0][:300]
 
 
+def _main() -> None:
+    path, number, engine, limits = Path(sys.argv[1]), *(sys.argv[2:] + ["0", "numpy", "documented"][len(sys.argv) - 2 :])
+    watch_warnings()
+    started = time.monotonic()
+    choices = SeededChoices(f"inputs of {path.stem} {number}")
+    print(run_model(path.read_bytes(), choices, engine=opened(engine), limits=LIMITS[limits], folder=os.path.dirname(path)))
+    print(f"{time.monotonic() - started:.2f} s")
+
+
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    path = Path(sys.argv[1])
-    print(run_model(path.read_bytes(), SeededChoices(f"inputs of {path.stem} {sys.argv[2] if len(sys.argv) > 2 else 0}")))
+    _main()

@@ -13,35 +13,59 @@ import os
 import resource
 import struct
 import sys
-import warnings
-from pathlib import Path
+import tempfile
+from typing import Any
 
 from fuzz.choices import SeededChoices
+from fuzz.comparing import beside_numpy
 from fuzz.corpus import Seeds, load_seeds
+from fuzz.engines import LIMITS, engine_of, limits_of, opened
 from fuzz.mutate import mutated
-from fuzz.run_model import Outcome, run_model
+from fuzz.run_model import Outcome, run_model, watch_warnings
+from fuzz.uses import Run, make_folder
 
-__all__ = ["MEMORY_LIMIT", "PROGRESS", "model_of", "outcome_of"]
+__all__ = ["PROGRESS", "main", "model_of", "outcome_of"]
 
 #: The number of the model that is running.
 PROGRESS = struct.Struct("<q")
 
-#: More growth than this while one model runs is a finding.
-MEMORY_LIMIT = 300 << 20
+#: More growth than this while one model runs is a finding. Under the default limits it may take what its tensors ask for besides.
+_GROWTH = {"documented": 200 << 20, "default": 300 << 20}
 
-_ADDRESS_SPACE = 3 << 30
+#: Times its tensors' bytes: the arena, a kernel's scratch of the same size, and the copies that are read.
+_COPIES = 3
 
 
 def model_of(seeds: Seeds, number: int) -> tuple[str, bytes]:
-    """The seed's name and the model of a number: the seeds take turns."""
-    name, seed = seeds[number % len(seeds)]
-    return name, mutated(seed, name, number)
+    """The seed's name and the model of a number: the seeds take turns, each time beside another one."""
+    count = len(seeds)
+    name, seed = seeds[number % count]
+    _, other = seeds[(number * 7919 + number // count) % count]
+    return name, mutated(seed, name, number, other)
 
 
-def outcome_of(seeds: Seeds, number: int) -> Outcome:
-    """Make the model of a number and run it."""
+def outcome_of(seeds: Seeds, number: int, engine: str = "numpy", folder: str = "", run: Run | None = None) -> Outcome:
+    """Make the model of a number, run it, and compare what comes out with numpy's answer.
+
+    Args:
+        engine: what runs it.
+        folder: with the files that models refer to.
+        run: takes notes of what is done.
+    """
     name, data = model_of(seeds, number)
-    return run_model(data, SeededChoices(f"inputs of {name} {number}"))
+    limits = LIMITS[limits_of(number)]
+
+    def once(engine: str, run: Run) -> Outcome:
+        choices = SeededChoices(f"inputs of {name} {number}")
+        return run_model(data, choices, engine=opened(engine), limits=limits, folder=folder, run=run)
+
+    def again(engine: str) -> tuple[Outcome, Run]:
+        other = Run()
+        return once(engine, other), other
+
+    run = run or Run()
+    outcome = once(engine, run)
+    return outcome if engine == "numpy" else beside_numpy(outcome, run, engine, again)
 
 
 class _Peak:
@@ -65,29 +89,54 @@ class _Peak:
         return max(grown, 0) << 10
 
 
-def main() -> None:
-    """argv: the page's file, the first number, the number to stop before, the step, the folder of further seeds."""
-    page_path, first, stop, step, folder = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
-    faulthandler.enable()
-    warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+def _limit_memory(more: int) -> None:
+    """Have no more addresses than those that are taken now, and these."""
+    with open("/proc/self/statm") as file:
+        taken = int(file.read().split()[0]) * mmap.PAGESIZE
+    resource.setrlimit(resource.RLIMIT_AS, (taken + more, taken + more))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    seeds = load_seeds(Path(folder) if folder else None)
-    with open(page_path, "r+b") as file:
+
+
+def main() -> None:
+    """argv: what to do, as JSON: page, engine, turns, first, stop, places of further seeds."""
+    told: dict[str, Any] = json.loads(sys.argv[1])
+    faulthandler.enable()
+    engine, turns = told["engine"], told["turns"]
+    seeds = load_seeds(told["places"])
+    with open(told["page"], "r+b") as file:
         page = mmap.mmap(file.fileno(), PROGRESS.size)
     out = os.fdopen(os.dup(1), "w", buffering=1 << 16)
     os.dup2(2, 1)  # what a kernel prints must not mix with the answers
-    peak = _Peak()
-    for number in range(first, stop, step):
-        PROGRESS.pack_into(page, 0, number)
-        outcome = outcome_of(seeds, number)
-        if (grown := peak.growth()) > MEMORY_LIMIT:
-            outcome = Outcome("memory", outcome.stage, outcome.error, "", f"{grown >> 20} MiB; {outcome.message}")
-        if outcome.kind in ("ok", "refused"):
-            out.write(f"{outcome.kind} {outcome.stage} {outcome.error}\n")
-        else:
-            out.write(json.dumps([number, *outcome]) + "\n")
-        out.flush()  # a model that kills the process must not take the answers before it along
+    watch_warnings()
+    with tempfile.TemporaryDirectory() as folder:
+        make_folder(folder)
+        # What is imported or loaded only once, and machine code that is compiled, is not the first model's.
+        for _, seed in load_seeds() if engine == "numba" else seeds[:: len(seeds) // 20]:
+            run_model(seed, SeededChoices("warm"), resize=False, engine=opened(engine))
+        _limit_memory(opened(engine).address_space)
+        peak = _Peak()
+
+        def measured(number: int) -> Outcome:
+            run, limits = Run(), limits_of(number)
+            outcome = outcome_of(seeds, number, engine, folder, run)
+            grown = peak.growth()
+            if grown <= _GROWTH[limits] or (limits == "default" and grown <= _GROWTH[limits] + _COPIES * run.asked_for()):
+                return outcome
+            return Outcome("memory", outcome.stage, outcome.error, "", f"{grown >> 20} MiB; {outcome.message}")
+
+        for number in range(told["first"], told["stop"]):
+            if engine_of(number, turns) != engine:
+                continue
+            PROGRESS.pack_into(page, 0, number)
+            limits = limits_of(number)
+            outcome = measured(number)
+            if outcome.kind in ("memory", "slow"):
+                outcome = measured(number)  # what only the first one takes is modules, or machine code that is compiled
+            if outcome.kind in ("ok", "refused"):
+                out.write(f"{limits} {outcome.kind} {outcome.stage} {outcome.error}\n")
+            else:
+                out.write(json.dumps([number, limits, *outcome]) + "\n")
+            out.flush()  # a model that kills the process must not take the answers before it along
     PROGRESS.pack_into(page, 0, -1)
     out.flush()
 

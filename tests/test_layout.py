@@ -13,7 +13,21 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "src" / "oplet"
 #: Ground floor first; a module imports from its own floor and those before it.
-TOWER = ("errors", "schema", "ops", "versions", "delegates", "model", "plugins", "runtime", "tuning", "testing", "tools", "cli")
+TOWER = (
+    "texts",
+    "errors",
+    "schema",
+    "ops",
+    "versions",
+    "delegates",
+    "model",
+    "plugins",
+    "runtime",
+    "tuning",
+    "testing",
+    "tools",
+    "cli",
+)
 
 
 def imports(path: Path, top_level_only: bool = False) -> Iterator[str]:

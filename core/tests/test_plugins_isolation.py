@@ -12,6 +12,17 @@ from oplet.plugins.plugin import API_VERSION, api_range
 BAD = {
     "import": ("import not_there_at_all", "ModuleNotFoundError: No module named 'not_there_at_all'"),
     "exit": ("raise SystemExit(3)", "SystemExit: 3"),
+    "panic": ("class PanicException(BaseException): pass\nraise PanicException('at lib.rs')", "PanicException: at lib.rs"),
+    "interrupt of its own": ("class Stop(KeyboardInterrupt): pass\nraise Stop('now')", "Stop: now"),
+    "generator": ("raise GeneratorExit", "GeneratorExit"),
+    "pytest's exit": ("import pytest\npytest.exit('enough')", "Exit: enough"),
+    "memory": ("raise MemoryError", "MemoryError"),
+    "no text": (
+        "class E(Exception):\n    def __str__(self): raise SystemExit(4)\nraise E",
+        "E (which cannot say more: its __str__ raises SystemExit)",
+    ),
+    "escapes": ("raise ValueError('\\x1b[31m\\u202e')", "ValueError: \\x1b[31m\\u202e"),
+    "megabytes": ("raise ValueError('x' * 10_000_000)", "ValueError: xxxx"),
     "syntax": ("def", "SyntaxError: invalid syntax"),
     "many lines": ("raise ValueError('a\\nb')", "ValueError: a b"),
     "hook": (
@@ -63,7 +74,14 @@ def test_a_broken_plugin_leaves_the_others_working(site: Any, caplog: Any, sourc
     assert error in message
     assert "pip install --upgrade oplet-bad" in message
     assert "pip uninstall oplet-bad" in message
-    assert "\n" not in message
+    assert message.isprintable()
+    assert len(message) < 1000
+
+
+def test_an_interruption_by_the_user_ends_the_import_of_a_plugin(site: Any) -> None:
+    site.add("oplet-slow", source="raise KeyboardInterrupt", name="slow")
+    with pytest.raises(KeyboardInterrupt):
+        site.manager().resolver()
 
 
 def test_no_hook_of_a_plugin_with_another_api_is_called(site: Any) -> None:

@@ -81,7 +81,20 @@ def wrong_tensor(context: Context, node: Node) -> None:
     node.outputs[0].data = np.ones(9, np.float32)
 
 
+class Panic(BaseException):
+    """As Rust's panics reach Python."""
+
+
+class Flagless(Broken):
+    @property
+    def flags(self) -> Any:
+        raise Panic("lib.rs")
+
+
 PREPARING = {
+    "panics in prepare": (Broken(prepare=raising(Panic("lib.rs"))), "Broken failed on subgraph 0.*lib.rs"),
+    "panics about its flags": (Flagless(), "Flagless|Broken.*lib.rs"),
+    "kernel panics in init": (Broken({"init": raising(Panic("lib.rs"))}), "Panic: lib.rs"),
     "raises in prepare": (Broken(prepare=raising(KeyError("x"))), "Broken failed on subgraph 0.*'x'"),
     "exits in prepare": (Broken(prepare=raising(SystemExit(3))), "Broken failed on subgraph 0.*3"),
     "raises when asked": (Broken(is_node_supported=raising(ValueError("no"))), "Broken failed .*no"),
@@ -121,6 +134,7 @@ def test_a_delegate_that_fails_to_apply_is_named_and_the_graph_runs_without_it(k
 
 RUNNING = {
     "raises in invoke": ({"invoke": raising(ZeroDivisionError("z"))}, "ZeroDivisionError: z.*Broken"),
+    "panics in invoke": ({"invoke": raising(Panic("lib.rs"))}, "Panic: lib.rs.*Broken"),
     "exits in invoke": ({"invoke": raising(SystemExit(2))}, "SystemExit: 2.*Broken"),
     "returns the wrong tensor": ({"invoke": wrong_tensor}, r"float32 \[9\] in the place .*Broken"),
 }
@@ -137,7 +151,7 @@ def test_a_delegate_that_fails_to_run_is_named_and_can_be_removed(kind: str) -> 
 
 
 @rows(57)
-@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(1)])
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(1), Panic("lib.rs")])
 def test_a_kernel_that_fails_to_free_is_named(error: BaseException) -> None:
     interpreter = Interpreter(model_content=MODEL, experimental_delegates=[Broken({"free": raising(error)})])
     assert run(interpreter) == [1, 2]

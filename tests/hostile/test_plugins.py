@@ -89,6 +89,14 @@ def recurse(context: Context, node: Node) -> None:
     recurse(context, node)
 
 
+class Panic(BaseException):
+    """As Rust's panics reach Python."""
+
+
+class Stop(KeyboardInterrupt):
+    """An interruption that no user asked for."""
+
+
 NAMED = r"Node number 0 \(Bad\)"
 KERNEL = rf"{NAMED} failed to \w+ in the kernel of oplet-bad 0.9"
 BROKEN = {
@@ -99,6 +107,13 @@ BROKEN = {
     "raises in bind": (Registration(prepare=same, bind=raising(ValueError("no"))), f"ValueError: no.*{KERNEL}"),
     "binds nothing": (Registration(prepare=same, bind=lambda context, node: None), f"bind returns None.*{KERNEL}"),  # type: ignore[arg-type, return-value]
     "raises in invoke": (invoking(raising(ZeroDivisionError("z"))), f"ZeroDivisionError: z.*{KERNEL}"),
+    "panics in init": (Registration(init=raising(Panic("lib.rs")), invoke=double), f"Panic: lib.rs.*{KERNEL}"),
+    "panics in prepare": (preparing(raising(Panic("lib.rs"))), f"Panic: lib.rs.*{KERNEL}"),
+    "panics in bind": (Registration(prepare=same, bind=raising(Panic("lib.rs"))), f"Panic: lib.rs.*{KERNEL}"),
+    "panics in invoke": (invoking(raising(Panic("lib.rs"))), f"Panic: lib.rs.*{KERNEL}"),
+    "interrupts itself": (invoking(raising(Stop("now"))), f"Stop: now.*{KERNEL}"),
+    "closes generators": (invoking(raising(GeneratorExit())), f"GeneratorExit.*{KERNEL}"),
+    "ends the tests": (invoking(lambda c, n: pytest.exit("enough")), f"Exit: enough.*{KERNEL}"),
     "exits in invoke": (invoking(raising(SystemExit(1))), f"SystemExit: 1.*{KERNEL}"),
     "has no memory": (invoking(raising(MemoryError())), f"not enough memory.*{KERNEL}"),
     "takes too few arguments": (Registration(prepare=same, invoke=lambda context: None), f"TypeError.*{KERNEL}"),  # type: ignore[arg-type, misc]
@@ -141,7 +156,7 @@ def test_a_kernel_that_breaks_the_contract_is_named_and_damages_nothing(kind: st
 
 
 @rows(56)
-@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(1)])
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(1), Panic("lib.rs"), Stop()])
 def test_a_kernel_that_fails_to_free_is_named_and_all_others_are_freed(error: BaseException) -> None:
     freed = []
     good = Registration(

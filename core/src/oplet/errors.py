@@ -2,15 +2,19 @@
 
 Each class also derives from the one that LiteRT raises in the same place, so that code written for
 `ai_edge_litert.interpreter` keeps catching what it caught. A message is one sentence that names what is wrong, where
-(model, node, op, tensor), and what to do next.
+(model, node, op, tensor), and what to do next. Whatever names it carries, it is one printable line of a length that can be
+read (`oplet.texts.plain`), and so are its `repr` and what a traceback shows of it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import signal
+import sys
+from types import CodeType
+
+from oplet.texts import LONGEST, one_line, plain
 
 __all__ = [
-    "FAILURES",
     "CancelledError",
     "CustomOptionsError",
     "DeadlineError",
@@ -33,17 +37,112 @@ __all__ = [
     "TensorError",
     "UnresolvedOpError",
     "ViewError",
+    "failures",
+    "text_of",
 ]
 
 
-#: What the code of packages is expected to raise: a plugin that calls sys.exit must not end the program. Exceptions that
-#: are the program's own pass through: KeyboardInterrupt, and whatever its signal handlers or test runners derive from
-#: BaseException.
-FAILURES: Final = (Exception, SystemExit)
+#: Characters that are kept of what another's exception says.
+_LONGEST_REASON = 1600
+
+
+def failures() -> tuple[type[BaseException], ...]:
+    """What to catch around the code of packages: `except failures() as error:`.
+
+    Everything that it raises is its failure, also what is no `Exception`: a plugin that calls `sys.exit`, a panic of a Rust
+    extension, `pytest.exit` must not end the program that runs a model. Two things are the program's own and pass:
+    `KeyboardInterrupt` itself (no class derived from it), and what a signal handler of the program raises meanwhile.
+
+    Returns:
+        The classes that catch the exception that is being raised; none if it is the program's own.
+    """
+    error = sys.exc_info()[1]
+    return () if error is None or _is_of_the_program(error) else (BaseException,)
+
+
+def _is_of_the_program(error: BaseException) -> bool:
+    if type(error) is KeyboardInterrupt:
+        return True
+    handlers: set[CodeType] | None = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        if handlers is None:
+            handlers = {code for number in signal.valid_signals() if (code := _code(signal.getsignal(number)))}
+        if traceback.tb_frame.f_code in handlers:
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _code(handler: object) -> CodeType | None:
+    """What runs when a signal arrives, if it is Python code: of a function, a method, or an object that can be called."""
+    if isinstance(handler, int) or not callable(handler):
+        return None
+    for function in (handler, getattr(handler, "__func__", None), type(handler).__call__):
+        if isinstance(code := getattr(function, "__code__", None), CodeType):
+            return code
+    return None
+
+
+def text_of(error: object, *, named: bool = False) -> str:
+    """What another's exception says, in one printable line: the name of its class if it says nothing, or cannot say it.
+
+    Args:
+        error: an exception, whose `__str__` may raise, return what is no text, or return megabytes.
+        named: put the name of its class before it, unless it is oplet's own.
+
+    Example:
+        >>> text_of(KeyError("x")), text_of(KeyError("x"), named=True), text_of(ValueError())
+        ("'x'", "KeyError: 'x'", 'ValueError')
+    """
+    name = plain(type(error).__name__, 100)
+    try:
+        text = one_line(str(error), _LONGEST_REASON)
+    except failures() as failure:
+        return f"{name} (which cannot say more: its __str__ raises {plain(type(failure).__name__, 100)})"
+    if not text:
+        return name
+    return f"{name}: {text}" if named and not isinstance(error, OpletError) else text
 
 
 class OpletError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    Args:
+        args: the message. It may be made of a stranger's names: what cannot be printed is escaped, and of a text of megabytes
+            the middle is left out.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(plain(arg, LONGEST) if isinstance(arg, str) else arg for arg in args))
+
+    def __str__(self) -> str:
+        """The message, also where `args` were changed, or a subclass did not hand them on."""
+        if len(self.args) == 1 and isinstance(self.args[0], str):
+            return plain(self.args[0], LONGEST)
+        return text_of(self.args[0] if len(self.args) == 1 else _Listed(self.args)) if self.args else ""
+
+    def __repr__(self) -> str:
+        return f"{plain(type(self).__name__, 100)}({', '.join(_listed(arg) for arg in self.args)})"
+
+
+class _Listed:
+    """Several arguments of an exception, as `str` of it shows them."""
+
+    def __init__(self, args: tuple[object, ...]) -> None:
+        self._args = args
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(_listed, self._args))})"
+
+
+def _listed(arg: object) -> str:
+    if isinstance(arg, str):
+        return repr(plain(arg, LONGEST))
+    try:
+        return plain(repr(arg), LONGEST)
+    except failures():
+        return f"<{plain(type(arg).__name__, 100)}>"
 
 
 class ModelError(OpletError, ValueError):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from oplet.cli.text import one_line
-from oplet.errors import OpletError
+from oplet.errors import OpletError, text_of
 
 __all__ = ["main"]
 
@@ -40,7 +40,7 @@ def _message(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)"
+    return f"unexpected {text_of(error, named=True)} (--debug shows where; please report it)"
 
 
 class _Formatter(logging.Formatter):

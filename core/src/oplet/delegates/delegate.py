@@ -6,13 +6,12 @@ Contract: tflite/core/c/common.h (TfLiteDelegate) and tflite/delegates/utils/sim
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from enum import Flag
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oplet.delegates.partition import NodeSubset
-from oplet.errors import FAILURES, DelegateError
+from oplet.errors import DelegateError, failures
 from oplet.ops.context import Context, Node
 from oplet.ops.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
@@ -312,8 +311,10 @@ def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], Del
         try:
             kernel.init(context, params)
         except BaseException:
-            with suppress(*FAILURES):  # what went wrong first is what there is to tell
+            try:
                 kernel.free(context)
+            except failures():  # what went wrong first is what there is to tell
+                pass
             raise
         return kernel
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet.delegates.delegate import Delegate
-from oplet.errors import FAILURES, DelegateError, DelegateLoadError, PluginError
+from oplet.errors import DelegateError, DelegateLoadError, PluginError, failures, text_of
 from oplet.ops.registration import Provenance
 
 __all__ = ["DelegateEntry", "DelegateRegistry"]
@@ -40,16 +40,16 @@ class DelegateEntry:
             module, _, name = factory.partition(":")
             try:
                 factory = getattr(importlib.import_module(module), name)
-            except FAILURES as error:  # whatever a stranger's module does while it is imported
+            except failures() as error:  # whatever a stranger's module does while it is imported
                 raise PluginError(
                     f"The delegate '{self.name}' of {self.provenance} cannot be imported from '{self.factory}': "
-                    f"{type(error).__name__}: {error}; upgrade or uninstall that package."
+                    f"{text_of(error, named=True)}; upgrade or uninstall that package."
                 ) from error
         try:
             return factory(dict(options or {}))
-        except FAILURES as error:
+        except failures() as error:
             raise DelegateLoadError(
-                f"Failed to load delegate from {self.name}: {self.provenance} refuses the options {dict(options or {})}: {error}"
+                f"Failed to load delegate from {self.name}: {self.provenance} refuses the options {dict(options or {})}: {text_of(error)}"
             ) from error
 
 

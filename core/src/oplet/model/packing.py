@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError
+from oplet.errors import ModelError, text_of
 from oplet.model.sizes import PACKED_BITS, bytes_needed
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema.enums import TensorType
+from oplet.texts import plain
 
 __all__ = ["pack_constant", "pack_flexbuffer", "pack_strings", "pack_values"]
 
@@ -115,9 +116,9 @@ def pack_constant(data: Any, type: TensorType, shape: Iterable[int], what: str, 
             raise ModelError(f"{what} takes {count} {held}, its data have {size}.")
         return pack_values(data, type)
     except ModelError as error:
-        raise error if str(error).startswith(what) else ModelError(f"{what}: {error}") from None
+        raise error if str(error).startswith(plain(what)) else ModelError(f"{what}: {error}") from None
     except (TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"{what} cannot hold its data: {error}.") from error
+        raise ModelError(f"{what} cannot hold its data: {text_of(error)}.") from error
 
 
 def pack_flexbuffer(value: Any) -> bytes:
@@ -135,7 +136,7 @@ def pack_flexbuffer(value: Any) -> bytes:
     try:
         return bytes(flexbuffers.Dumps(_plain(value)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise ModelError(f"The options {value!r} cannot be written as FlexBuffers: {error}.") from error
+        raise ModelError(f"The options {value!r} cannot be written as FlexBuffers: {text_of(error)}.") from error
 
 
 def _plain(value: Any) -> Any:

@@ -133,7 +133,7 @@ class TensorRules:
         model, size = self._model, self._count
         if tensor.buffer >= max(size, 1):
             raise ModelError(f"Tensor specifies out of range buffer {tensor.buffer} (only {size} buffers). {what} does.")
-        data = model.buffer(tensor.buffer) if tensor.buffer and not tensor.external_buffer else None
+        data = None if tensor.is_variable and tensor.external_buffer else model.tensor_bytes(tensor)
         if tensor.is_variable and (tensor.external_buffer or data is not None):
             raise ModelError(f"{what} is a variable tensor with buffer or external buffer. It's not supported now.")
         if tensor.sparsity is not None:
@@ -142,9 +142,9 @@ class TensorRules:
         elif data is not None:
             needed = bytes_needed(shape, tensor.type)
             if needed is not None and data.size < needed:
+                buffer = f"external buffer {tensor.external_buffer}" if tensor.external_buffer else f"buffer {tensor.buffer}"
                 raise ModelError(
-                    f"{what} requires {needed} bytes for the shape {shape} of {tensor.type.name}, but its buffer {tensor.buffer} "
-                    f"has {data.size}."
+                    f"{what} requires {needed} bytes for the shape {shape} of {tensor.type.name}, but its {buffer} has {data.size}."
                 )
             if tensor.type is TensorType.STRING and (address := data.ctypes.data) not in self._strings:
                 self._strings.add(address)

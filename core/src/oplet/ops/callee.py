@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from oplet.texts import shown
+
 if TYPE_CHECKING:
     from oplet.ops.context import Node
     from oplet.ops.tensor import Shape, Tensor
@@ -93,4 +95,4 @@ class Callee:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"subgraph {self.index}" + (f" '{self.name}'" if self.name else "")
+        return f"subgraph {self.index}" + (f" '{shown(self.name)}'" if self.name else "")

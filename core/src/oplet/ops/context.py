@@ -16,6 +16,7 @@ from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.flexbuffers import read_flexbuffer
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from oplet.ops.providers import Providers
@@ -309,7 +310,7 @@ class Node:
         return tensor.has_data and output.has_data and np.may_share_memory(tensor.data, output.data)
 
     def __repr__(self) -> str:
-        return f"node {self.index} ({self.op_name})"
+        return f"node {self.index} ({shown(self.op_name)})"
 
 
 #: What a node that is no composite has to say of it.

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from oplet.errors import FAILURES, ResolverError
+from oplet.errors import ResolverError, failures, text_of
 from oplet.ops.composite import Composite
 from oplet.ops.limited import TypeLimit, limited
 from oplet.ops.registration import Provenance, Registration
@@ -96,10 +96,10 @@ def _import(path: str, claim: Claim) -> Registration:
     module, _, name = path.partition(":")
     try:
         target = getattr(importlib.import_module(module), name or "REGISTRATION")
-    except FAILURES as error:  # whatever a stranger's module does while it is imported
+    except failures() as error:  # whatever a stranger's module does while it is imported
         raise ResolverError(
             f"The kernel of {op_label(claim.op)} cannot be imported from '{path}', which {claim.provenance} registered: "
-            f"{type(error).__name__}: {error}; upgrade or uninstall that package."
+            f"{text_of(error, named=True)}; upgrade or uninstall that package."
         ) from error
     if not isinstance(target, Registration):
         raise ResolverError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -295,8 +295,17 @@ class Tensor:
 
     @property
     def scale(self) -> float:
-        """The scale of a tensor quantized as a whole (the first of several); 0.0 if it is not quantized."""
-        return float(self.quantization.scales[0]) if self.quantization is not None and len(self.quantization.scales) else 0.0
+        """The scale of a tensor quantized as a whole (the first of several); 0.0 if it is not quantized.
+
+        Raises:
+            EnsureError: it is quantized by blocks.
+        """
+        quantization = self.quantization
+        if quantization is None or not len(quantization.scales):
+            return 0.0
+        if quantization.block_size:
+            self._refuse_blocks()
+        return float(quantization.scales[0])
 
     @property
     def zero_point(self) -> int:
@@ -304,6 +313,11 @@ class Tensor:
         if self.quantization is None or not len(self.quantization.zero_points):
             return 0
         return int(self.quantization.zero_points[0])
+
+    def _refuse_blocks(self) -> NoReturn:
+        from oplet.ops.context import EnsureError  # which needs tensors
+
+        raise EnsureError(f"{self} is quantized by blocks, which cannot be done here; give it one scale, or one per channel.")
 
     def __repr__(self) -> str:
         name = f" '{shown(self.name)}'" if self.name else ""

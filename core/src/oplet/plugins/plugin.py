@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import logging
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from oplet.errors import PluginError
+from oplet.errors import PluginError, failures, text_of
 from oplet.ops.registration import Provenance
 from oplet.ops.resolver import MutableOpResolver, op_label
 from oplet.plugins.selection import normalised
+from oplet.texts import logger_of
 
 if TYPE_CHECKING:
     import pluggy
@@ -29,7 +29,7 @@ _TIERS = ("builtin", "selection", "plugin")
 
 State = Literal["found", "loaded", "blocked", "broken"]
 
-logger = logging.getLogger("oplet.plugins")
+logger = logger_of("oplet.plugins")
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Plugin:
             return False
         try:
             getattr(self._manager.hook, hook)(**arguments)
-        except (Exception, SystemExit) as error:
+        except failures() as error:
             self.fail(f"its hook {hook} raised {_one_line(error)}")
             return False
         return True
@@ -220,7 +220,7 @@ class Plugin:
             self.tier = tier if tier in _TIERS else "plugin"
             self.hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(target) or ()))
             self._note_unknown_hooks(manager)
-        except (Exception, SystemExit) as error:  # SystemExit: a script's module taken for a plugin
+        except failures() as error:  # also SystemExit: a script's module taken for a plugin
             self.fail(_one_line(error))
             return
         self.api = str(first) if first == last else f"{first}-{last}"
@@ -257,6 +257,6 @@ def _distribution(entry_point: EntryPoint) -> tuple[str, str]:
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    name, text = type(error).__name__, text_of(error)
     text = text if len(text) <= 300 else f"{text[:300]}..."
-    return text if isinstance(error, PluginError) else f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if isinstance(error, PluginError) or text.startswith(name) else f"{name}: {text}"

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from oplet.errors import FAILURES, DelegateError, InvokeError, OpletError, PrepareError, StateError, TensorError
+from oplet.errors import DelegateError, InvokeError, OpletError, PrepareError, StateError, TensorError, failures
 from oplet.ops.async_attributes import Attributes, BufferAttribute, Reconciliation
 from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
 from oplet.ops.context import Node
@@ -239,14 +239,14 @@ class AsyncSubgraph:
     def _call(self, cls: type[OpletError], what: str, method: Callable[..., Result], *arguments: Any) -> Result:
         try:
             return method(*arguments)
-        except FAILURES as error:  # whatever a stranger's kernel raises
+        except failures() as error:  # whatever a stranger's kernel raises
             raise self._explained(cls, what, error) from error
 
     def _attempt(self, what: str, method: Callable[..., None], *arguments: Any) -> OpletError | None:
         """Call a method of the kernel; return its failure, told as `_call` tells it."""
         try:
             method(self.subgraph, *arguments)
-        except FAILURES as error:
+        except failures() as error:
             told = self._explained(InvokeError, what, error)
             told.__cause__ = error
             return told
@@ -268,7 +268,11 @@ def _only_delegate(subgraph: Subgraph) -> Node:
 
 def _async_kernel(subgraph: Subgraph, node: Node) -> AsyncKernel:
     offer = node.registration.async_kernel if node.registration is not None else None
-    kernel = offer(subgraph, node) if offer is not None else None
+    try:
+        kernel = offer(subgraph, node) if offer is not None else None
+    except failures() as error:
+        where = f"subgraph {subgraph.index} of {subgraph.session.model.name}"
+        raise explained(DelegateError, node, error, "failed to bring an async_kernel", where) from error
     if kernel is None:
         raise DelegateError(f"Backend does not support asynchronous execution. {node.op_name} brings no async_kernel.")
     if not isinstance(kernel, AsyncKernel):

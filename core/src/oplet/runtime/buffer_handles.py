@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from oplet.errors import FAILURES, DelegateError, OpletError
+from oplet.errors import DelegateError, OpletError, failures, text_of
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
 
@@ -35,8 +35,10 @@ def ensure_readable(subgraph: Subgraph, tensor: Tensor) -> None:
         tensor.delegate.copy_from_buffer_handle(subgraph, tensor.buffer_handle, tensor)
     except OpletError:
         raise
-    except FAILURES as error:
-        raise DelegateError(f"{tensor.delegate.name} cannot copy the data of {tensor} from its buffer: {error}.") from error
+    except failures() as error:
+        raise DelegateError(
+            f"{tensor.delegate.name} cannot copy the data of {tensor} from its buffer: {text_of(error)}."
+        ) from error
     tensor.data_is_stale = False
 
 
@@ -86,8 +88,10 @@ def free_handle(subgraph: Subgraph, tensor: Tensor) -> None:
             tensor.delegate.free_buffer_handle(subgraph, handle)
         except OpletError:
             raise
-        except FAILURES as error:
-            raise DelegateError(f"{tensor.delegate.name} cannot free its buffer {handle!r} of {tensor}: {error}.") from error
+        except failures() as error:
+            raise DelegateError(
+                f"{tensor.delegate.name} cannot free its buffer {handle!r} of {tensor}: {text_of(error)}."
+            ) from error
 
 
 def free_handles(subgraph: Subgraph, tensors: Iterable[Tensor]) -> None:

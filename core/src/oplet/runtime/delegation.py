@@ -6,13 +6,12 @@ tflite/core/interpreter.cc in google-ai-edge/LiteRT.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from oplet.delegates.delegate import Delegate, DelegateFlags, DelegateParams
-from oplet.errors import FAILURES, DelegateApplicationError, DelegateError, OpletError
+from oplet.errors import DelegateApplicationError, DelegateError, OpletError, failures, text_of
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
 from oplet.runtime.buffer_handles import ensure_readable, free_handles
@@ -20,10 +19,11 @@ from oplet.runtime.decompositions import idle_decompositions
 from oplet.runtime.delegate_context import SubgraphDelegateContext
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator
+from oplet.texts import logger_of
 
 __all__ = ["Delegation", "DelegationReport", "apply_delegate", "load_delegate", "remove_delegates"]
 
-logger = logging.getLogger("oplet.delegates")
+logger = logger_of("oplet.delegates")
 
 #: Subgraphs that only test a delegate's accuracy are named so; they are never delegated.
 _VALIDATION_PREFIX = "VALIDATION:"
@@ -118,7 +118,12 @@ class Delegation:
             DelegateError: it failed; no delegate is in force any more on this subgraph, and the graph is as it was.
         """
         try:
-            self._apply(delegate)
+            try:
+                self._apply(delegate)
+            except OpletError:
+                raise
+            except failures() as error:  # of its properties, as its methods are called where their errors are expected
+                self._restore(delegate, error)
         except OpletError as error:
             self._report(delegate, str(error), {})
             self._settle()
@@ -240,7 +245,7 @@ class Delegation:
         nodes = len(subgraph.execution_plan)
         try:
             delegate.prepare(context)
-        except FAILURES as error:
+        except failures() as error:
             self._restore(delegate, error)
         finally:
             context.close()
@@ -257,7 +262,7 @@ class Delegation:
         self._subgraph.invalidate()
         try:
             self._allocate_resolved()
-        except FAILURES as error:
+        except failures() as error:
             self._restore(delegate, error)
 
     def _settle(self) -> None:
@@ -273,7 +278,7 @@ class Delegation:
     def _restore(self, delegate: Delegate, error: BaseException) -> NoReturn:
         self.remove()
         raise DelegateError(
-            f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {error}"
+            f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {text_of(error)}"
         ) from error
 
     def _fall_back(self) -> None:

@@ -47,10 +47,11 @@ def quantization_details(tensor: Tensor) -> dict[str, Any]:
         scales, zero_points, dimension = np.zeros(0, np.float32), np.zeros(0, np.int32), 0
     else:
         # Scales of blocks are stored, and described, as float16.
-        scales = quantization.scales.ravel().astype(np.float16 if quantization.block_size else np.float32)
+        with np.errstate(over="ignore"):
+            scales = quantization.scales.ravel().astype(np.float16 if quantization.block_size else np.float32)
         zero_points = quantization.zero_points.astype(np.int32)
         dimension = quantization.quantized_dimension
-    one = len(scales) == 1
+    one = len(scales) == len(zero_points) == 1
     return {
         "quantization": (float(scales[0]), int(zero_points[0])) if one else (0.0, 0),
         "quantization_parameters": {

@@ -9,6 +9,7 @@ from oplet.ops.composite import Composite
 from oplet.ops.context import Node
 from oplet.ops.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
+from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from oplet.runtime.subgraph import Subgraph
@@ -88,12 +89,13 @@ def _chosen(node: Node, resolver: OpResolver) -> str:
         served = registration is not None and registration.custom_name == name
         decomposed = "" if served else f"; its decomposition runs ({why})"
         why = f"{name} version {node.composite_version}: {who}{decomposed}"
-    return "; ".join([why, *(f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined)])
+    return plain("; ".join([why, *(f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined)]), LONGEST)
 
 
 def _left_alone(subgraph: Subgraph, node: int) -> str:
     """Why the delegates did not claim a node."""
     reports = subgraph.delegation.reports.values() if subgraph.delegation is not None else ()
-    return "".join(
+    left = "".join(
         f"; {report.delegate} left it alone: {report.unsupported[node]}" for report in reports if node in report.unsupported
     )
+    return plain(left, LONGEST)

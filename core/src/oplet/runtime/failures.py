@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet.errors import LimitError, OpletError, PluginError, PrepareError
+from oplet.errors import LimitError, OpletError, PluginError, PrepareError, text_of
 from oplet.ops.context import EnsureError, Node
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
@@ -27,9 +27,9 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
     """
     if isinstance(error, OpletError) and not isinstance(error, EnsureError):
         cls = type(error) if type(error).__module__ == OpletError.__module__ else cls
-    reason = str(error) if isinstance(error, OpletError) else f"{type(error).__name__}: {error}"
+    reason = str(error) if isinstance(error, OpletError) else text_of(error, named=True)
     if isinstance(error, MemoryError):
-        cls, reason = LimitError, f"There is not enough memory: {error}"
+        cls, reason = LimitError, f"There is not enough memory: {text_of(error)}"
     origin = ""
     if node.registration is not None and (isinstance(error, PluginError) or not isinstance(error, OpletError)):
         origin = f" in the kernel of {node.registration.provenance}"
@@ -37,7 +37,7 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
         reason = f"{reason[: _LONGEST // 2]} [...] {reason[-_LONGEST // 2 :]}"
     reads = _listed([tensor for tensor in node.inputs if tensor is not None])
     writes = _listed(node.outputs)
-    name = f"{node.op_name} {shown(node.composite_name)}" if node.composite_name else node.op_name
+    name = f"{shown(node.op_name)} {shown(node.composite_name)}" if node.composite_name else shown(node.op_name)
     return cls(
         f"{reason.rstrip('.')}. Node number {node.index} ({name}) {what}{origin}: it reads {reads} and writes {writes} "
         f"in {where}.{_without_options(node) if cls is PrepareError else ''}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from oplet.errors import FAILURES, CancelledError, DeadlineError, PrepareError
+from oplet.errors import CancelledError, DeadlineError, PrepareError, failures
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array
 
@@ -90,7 +90,7 @@ class Folding:
             thunk()
         except (CancelledError, DeadlineError):
             raise  # no node's fault
-        except FAILURES as error:
+        except failures() as error:
             raise subgraph.explained(PrepareError, node, error, "failed to prepare") from error
         for tensor in node.outputs:
             if tensor.is_variable:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import LimitError, OpletError, PrepareError, SignatureError, StateError, TensorError
+from oplet.errors import LimitError, OpletError, PrepareError, SignatureError, StateError, TensorError, failures, text_of
 from oplet.model.reachability import entry_subgraphs, reached
 from oplet.model.verify import verify
 from oplet.model.verify_signatures import signature_faults
@@ -33,6 +33,7 @@ from oplet.runtime.signature import SignatureRunner
 from oplet.runtime.subgraph import Subgraph
 from oplet.runtime.values import as_tensor_value
 from oplet.runtime.views import Views
+from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -146,7 +147,7 @@ class Interpreter(Descriptions):
         limits.check_nodes(self._model)
         verify(self._model)
         for fault in signature_faults(self._model):
-            warnings.warn(f"{self._model.name}: {fault}", stacklevel=2)
+            warnings.warn(plain(f"{self._model.name}: {fault}", LONGEST), stacklevel=2)
         self._manager = manager_of(plugins)
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
@@ -303,8 +304,8 @@ class Interpreter(Descriptions):
             finally:
                 for subgraph in self._subgraphs:
                     subgraph.dissolve()
-        except Exception as error:  # a destructor has nobody to raise to
-            warnings.warn(str(error), ResourceWarning, stacklevel=1)
+        except failures() as error:  # a destructor has nobody to raise to
+            warnings.warn(text_of(error), ResourceWarning, stacklevel=1)
 
     # Tensors -------------------------------------------------------------------------------------------------
 
@@ -379,7 +380,9 @@ class Interpreter(Descriptions):
         try:
             shape = tuple(int(dim) for dim in np.asarray(tensor_size).reshape(-1))
         except (TypeError, ValueError, OverflowError) as error:
-            raise TensorError(f"Cannot resize tensor {input_index} to {tensor_size!r}, which is no shape: {error}.") from error
+            raise TensorError(
+                f"Cannot resize tensor {input_index} to {tensor_size!r}, which is no shape: {text_of(error)}."
+            ) from error
         if not 0 <= input_index < len(self._subgraphs[0].tensors):
             raise StateError(
                 f"There is no tensor {input_index} to resize; the model has {len(self._subgraphs[0].tensors)} tensors."

@@ -143,8 +143,9 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
         raise ModelError(f"{tensor} is quantized by blocks of {details.block_size} values; a block has at least one.")
     scales = tensors[details.scales].data.astype(np.float32)
     zero_points = np.zeros(0, np.int64)
-    if 0 < details.zero_points < len(tensors) and tensors[details.zero_points].is_constant:
-        zero_points = tensors[details.zero_points].data.astype(np.int64).ravel()
+    points = tensors[details.zero_points] if 0 < details.zero_points < len(tensors) else None
+    if points is not None and points.is_constant and points.dtype.kind in "iu":  # others are none; LiteRT reads none at all
+        zero_points = points.data.astype(np.int64).ravel()
     return Quantization(scales, zero_points, block_size=details.block_size)
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oplet.errors import (
-    FAILURES,
     CancelledError,
     DeadlineError,
     DelegateApplicationError,
@@ -26,6 +25,7 @@ from oplet.errors import (
     PluginError,
     PrepareError,
     StateError,
+    failures,
 )
 from oplet.model.reachability import read_outside
 from oplet.ops.context import Declined, Node
@@ -106,7 +106,7 @@ class Subgraph(KernelContext):
             buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
             try:
                 node.user_data = registration.init(self, buffer)
-            except FAILURES as error:
+            except failures() as error:
                 raise self.explained(PrepareError, node, error, "failed to initialize") from error
             self._initialized[node] = None
 
@@ -158,7 +158,7 @@ class Subgraph(KernelContext):
                 if registration is not None and registration.init is not None and registration.free is not None:
                     try:
                         registration.free(self, user_data)
-                    except FAILURES as error:
+                    except failures() as error:
                         failure = failure or self.explained(PrepareError, node, error, "failed to free")
             node.user_data = None
         if failure is not None:
@@ -316,7 +316,7 @@ class Subgraph(KernelContext):
                     watch.check()
         except (CancelledError, DeadlineError):
             raise  # no node's fault
-        except FAILURES as error:
+        except failures() as error:
             raise self._failure(segment, remaining, error) from error
 
     def _run_watched(self, segment: Segment) -> None:
@@ -337,7 +337,7 @@ class Subgraph(KernelContext):
                 watch.check()
         except (CancelledError, DeadlineError):
             raise  # no node's fault
-        except FAILURES as error:
+        except failures() as error:
             raise self._failure(segment, remaining, error) from error
 
     def _run_called(self, segment: Segment) -> None:
@@ -499,7 +499,7 @@ class Subgraph(KernelContext):
                 check_prepared(node, inputs, outputs)
             except Declined as reason:
                 declined = reason
-            except FAILURES as error:
+            except failures() as error:
                 raise self.explained(PrepareError, node, error, "failed to prepare") from error
             finally:
                 self._preparing = False
@@ -525,7 +525,7 @@ class Subgraph(KernelContext):
                 if not callable(thunk):
                     raise PluginError(f"The kernel's bind returns {thunk!r} in place of a function that runs the node")
                 return watched(self, node, thunk) if self.session.checks else thunk
-        except FAILURES as error:
+        except failures() as error:
             raise self.explained(PrepareError, node, error, "failed to prepare") from error
         finally:
             self.session.memory.plan_for(outer)

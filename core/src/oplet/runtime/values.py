@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import FAILURES, TensorError
+from oplet.errors import TensorError, failures, text_of
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import Tensor, tensor_type
 from oplet.schema.enums import TensorType
@@ -26,9 +26,9 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
         return value  # as nearly always
     try:
         array = string_array(value) if tensor.type is TensorType.STRING else np.asarray(value)
-    except FAILURES as error:  # lists of different lengths, objects whose __array__ fails
+    except failures() as error:  # lists of different lengths, objects whose __array__ fails
         raise TensorError(
-            f"Cannot set tensor: Got a {type(value).__name__} that is no array ({error}) but expected type {tensor.type.name} "
+            f"Cannot set tensor: Got a {type(value).__name__} that is no array ({text_of(error)}) but expected type {tensor.type.name} "
             f"for input {tensor.index}, name: {shown(tensor.name)} "
         ) from error
     if tensor.type is TensorType.STRING:

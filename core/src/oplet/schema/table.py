@@ -21,6 +21,9 @@ from flatbuffers import number_types as N
 
 __all__ = ["Field", "Table"]
 
+#: Characters of a value that the `repr` of its table shows.
+_LONGEST = 1000
+
 
 class Field:
     """One field of a table.
@@ -224,4 +227,5 @@ def _short(value: Any) -> str:
         return str(value.tolist()) if value.size <= 16 else f"<{value.size} x {value.dtype}>"
     if isinstance(value, list) and len(value) > 4:
         return f"<{len(value)} x {type(value[0]).__name__}>"
-    return repr(value)
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oplet.errors import OpletError
+from oplet.errors import OpletError, text_of
 from oplet.tools.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -198,4 +198,4 @@ def _message(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)"
+    return f"unexpected {text_of(error, named=True)} (--debug shows where; please report it)"

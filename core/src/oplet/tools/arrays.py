@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import OpletError, TensorError
+from oplet.errors import OpletError, TensorError, text_of
 from oplet.model.files import open_file
 
 if TYPE_CHECKING:
@@ -239,6 +239,4 @@ def _exactly(file: IO[bytes], size: int) -> bytes:
 
 
 def _why(error: Exception) -> str:
-    return (
-        "there is not enough memory" if isinstance(error, MemoryError) else str(error).rstrip(".")[:300] or type(error).__name__
-    )
+    return "there is not enough memory" if isinstance(error, MemoryError) else text_of(error).rstrip(".")[:300]

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from oplet.errors import OpletError
+from oplet.errors import OpletError, text_of
 
 __all__ = ["RIVALS", "LiteRTRival", "RivalError"]
 
@@ -68,7 +68,7 @@ class LiteRTRival:
                 interpreter.set_tensor(index, value)
             interpreter.invoke()
         except (ValueError, RuntimeError) as error:
-            raise RivalError(f"{name} cannot run the model: {error}") from error
+            raise RivalError(f"{name} cannot run the model: {text_of(error)}") from error
         self.invoke = interpreter.invoke
 
 
@@ -81,7 +81,7 @@ def import_litert() -> Any:
     try:
         from ai_edge_litert import interpreter
     except ImportError as error:
-        raise RivalError(f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({error}).") from error
+        raise RivalError(f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({text_of(error)}).") from error
     return interpreter
 
 

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import TensorError
+from oplet.errors import TensorError, text_of
 from oplet.model.files import open_file
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _open(path: Path, file: IO[bytes], layout: _Layout) -> Image:
     except MemoryError as error:
         raise TensorError(f"There is not enough memory for the picture '{path}'; give a smaller one.") from error
     except Exception as error:  # whatever a damaged file leads to
-        why = "it is neither PNG nor JPEG" if isinstance(error, UnidentifiedImageError) else str(error)[:300].rstrip(".")
+        why = "it is neither PNG nor JPEG" if isinstance(error, UnidentifiedImageError) else text_of(error)[:300].rstrip(".")
         raise TensorError(f"'{path}' is no picture, or a damaged one: {why}; give a PNG or JPEG file.") from error
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Template
 
 from oplet.runtime.profiler import Event
+from oplet.texts import plain
 from oplet.tools.profile import Place, Profile, nested
 
 __all__ = ["profile_page"]
@@ -51,8 +52,7 @@ def profile_page(
 
 def _text(text: str) -> str:
     """Text for HTML. What HTML has no place for, controls and lone surrogates, is shown as an escape."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
-    return escape(shown)
+    return escape(plain(text))
 
 
 def _ops(profile: Profile) -> str:

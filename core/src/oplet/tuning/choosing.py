@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from oplet.delegates.text import AUTO, parse_delegate
-from oplet.errors import DelegateError, DelegateLoadError, OpletError
+from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.plugins.selection import Preference
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
-from oplet.tuning.candidates import Candidate
+from oplet.texts import logger_of
+from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
 from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
 from oplet.tuning.remembering import choice_file, key_of, recall, remember
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
 
-logger = logging.getLogger("oplet.tuning")
+logger = logger_of("oplet.tuning")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def choose_as_told(
     try:
         delegates = choice.candidate.make_delegates(manager)
     except OpletError as error:  # the same versions as when it was measured, and yet: a device is gone, say
-        logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, error)
+        logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, text_of(error))
         choice = find(again=True)
         delegates = choice.candidate.make_delegates(manager)
     return choice, delegates, wanted.before(Preference.read(choice.candidate.prefer))
@@ -135,9 +135,9 @@ def choose(
     if content is not None:
         try:
             trials = tuple(_trial(trial) for trial in content["trials"])
-            choice = Choice(_candidate(content["choice"]), trials, True, choice_file(key))
-        except (KeyError, TypeError, ValueError) as error:
-            logger.warning("%s is damaged, all is measured again: %s", choice_file(key), error)
+            choice = Choice(_possible(_candidate(content["choice"]), model, manager), trials, True, choice_file(key))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            logger.warning("%s is damaged, all is measured again: %s", choice_file(key), text_of(error))
         else:
             logger.info("%s (remembered in %s)", choice, choice.path)
             return choice
@@ -154,12 +154,31 @@ def choose(
 
 
 def _candidate(content: Mapping[str, Any]) -> Candidate:
-    return Candidate(str(content["kernels"]), tuple(content["prefer"]), tuple(content["delegates"]))
+    texts = content["kernels"], *content["prefer"], *content["delegates"]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name is no text")
+    return Candidate(content["kernels"], tuple(content["prefer"]), tuple(content["delegates"]))
+
+
+def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Candidate:
+    """The candidate, if it is one that measuring could have chosen here: a remembered file may be somebody else's.
+
+    Raises:
+        ValueError: it is not.
+    """
+    delegates = candidate.delegates
+    known = len(set(delegates)) == len(delegates) and set(delegates) <= set(delegate_names(manager))
+    if not known or replace(candidate, delegates=()) not in kernel_sets(manager, _builtins(model)):
+        raise ValueError(f"'{candidate}' is no way of running this model with what is installed")
+    return candidate
 
 
 def _trial(content: Mapping[str, Any]) -> Trial:
-    rest = {name: content[name] for name in ("seconds", "error", "nodes", "why")}
-    return Trial(_candidate(content["candidate"]), claimed=tuple(content["claimed"]), **rest)
+    seconds, error, nodes, why = (content[name] for name in ("seconds", "error", "nodes", "why"))
+    numbers = *(value for value in (seconds, error) if value is not None), nodes, *content["claimed"]
+    if not isinstance(why, str) or not all(isinstance(number, int | float) and not number < 0 for number in numbers):
+        raise ValueError("what came out for a candidate is no number, or its reason no text")
+    return Trial(_candidate(content["candidate"]), seconds, error, tuple(content["claimed"]), nodes, why)
 
 
 def _builtins(model: Model) -> list[tuple[BuiltinOperator, int]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import FAILURES, DelegateError
+from oplet.errors import DelegateError, failures, text_of
 from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
 from oplet.tuning.errors import output_error
 from oplet.tuning.random_inputs import nudged_input, random_input
@@ -170,7 +170,7 @@ class _Contest:
                 raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
             self._complete_inputs(interpreter)
             runner = _Runner(interpreter, self._inputs)
-        except FAILURES as error:  # whatever a stranger's delegate does: the others are still there
+        except failures() as error:  # whatever a stranger's delegate does: the others are still there
             if interpreter is not None:
                 interpreter.close()
             return replace(trial, why=_first_line(error))
@@ -298,5 +298,5 @@ def _unclaimed(candidate: Candidate, interpreter: Interpreter, claimed: Sequence
 
 
 def _first_line(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = text_of(error)
     return text if len(text) <= 300 else f"{text[:300]}..."

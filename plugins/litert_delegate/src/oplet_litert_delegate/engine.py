@@ -12,6 +12,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from oplet import Node, Tensor
+from oplet.errors import text_of
 from oplet_litert_delegate.composites import untaken
 from oplet_litert_delegate.part import Part
 
@@ -157,7 +158,7 @@ def _opened(part: Part, num_threads: int, *, xnnpack: bool) -> Interpreter:
 
 def _complaint(part: Part, error: Exception) -> tuple[str, Node | None]:
     """What LiteRT says, and the node that it says it about if it names one by its number in the part."""
-    text = str(error).strip()
+    text = text_of(error)
     found = _WHERE.search(text)
     number = int(found[1]) if found else len(part.nodes)
     node = part.nodes[number] if number < len(part.nodes) else None  # XNNPACK's own nodes come behind

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from oplet.errors import text_of
 from oplet_numba_ops.memory import address
 
 __all__ = ["CompileError", "Entry", "Kernel", "kernel"]
@@ -113,7 +114,7 @@ class Kernel:
             return compile()
         except Exception as error:  # of numba's many kinds, depending on its version
             name = self.function.__name__.strip("_")
-            self._error = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            self._error = text_of(error, named=True)[:400]
             logger.warning("Numba cannot compile '%s', numpy serves in its place: %s", name, self._error)
             raise CompileError(self._error) from error
 

@@ -10,7 +10,7 @@ import numpy as np
 import openvino
 
 from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel
-from oplet.errors import DelegateApplicationError
+from oplet.errors import DelegateApplicationError, text_of
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.partition import Engine, Partition, array_tensor, compile_partition, key_of
 
@@ -37,7 +37,9 @@ class PartitionKernel(DelegateKernel):
             try:
                 self.partition = compile_partition(nodes, self.params.input_tensors, outputs, self.engine)
             except (Untranslatable, RuntimeError) as error:  # the runtime asks the delegate again, which claims less
-                raise DelegateApplicationError(f"OpenVINO does not run the partition with these shapes: {error}") from error
+                raise DelegateApplicationError(
+                    f"OpenVINO does not run the partition with these shapes: {text_of(error)}"
+                ) from error
         for tensor in outputs:
             context.resize_tensor(tensor, tensor.shape)
 

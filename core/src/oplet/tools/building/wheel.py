@@ -8,10 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from oplet.errors import text_of
 from oplet.model.whole_file import write_whole
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.sources import Distribution, licence_texts
+from oplet.tools.selection.files import file_labels
+from oplet.tools.text import plain
 
 __all__ = ["CoreParts", "write_wheel"]
 
@@ -88,7 +91,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         try:
             [wheel] = WheelBuilder(str(root)).build(directory=str(root / "dist"), versions=["standard"])
         except (ValueError, TypeError, OSError) as error:
-            raise BuildError(f"hatchling cannot build the wheel: {error}.") from error
+            raise BuildError(f"hatchling cannot build the wheel: {text_of(error)}.") from error
         made = Path(wheel)
         write_whole(directory / made.name, made.read_bytes())
     return directory / made.name
@@ -140,7 +143,7 @@ def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def _readme(cut: Cut) -> str:
     """What the package index shows: the ops, where they are from, and what they are for."""
-    models = sorted({Path(model).name for need in cut.needs for model in need.models})
+    models = file_labels(model for need in cut.needs for model in need.models)
     lines = [
         f"# {cut.name.replace('_', '-')}",
         "",
@@ -155,7 +158,7 @@ def _readme(cut: Cut) -> str:
             if kernel.min_version == kernel.max_version
             else f"{kernel.min_version} to {kernel.max_version}"
         )
-        lines.append(f"| {kernel.op.replace('|', chr(92) + '|')} | {versions} | {kernel.distribution} |")
+        lines.append(f"| {plain(kernel.op).replace('|', chr(92) + '|')} | {versions} | {kernel.distribution} |")
     lines += [""] + [f"- {source.name} {source.version}: {source.license or 'licence not named'}" for source in cut.sources]
     return "\n".join(lines) + "\n"
 

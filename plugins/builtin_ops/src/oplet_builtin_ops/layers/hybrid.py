@@ -49,7 +49,7 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
     largest = np.maximum.reduce(target, 1, initial=0)
     if not largest.all():
         largest[largest == 0] = 127
-    np.multiply(values, np.divide(_MOST, largest)[:, None], target)
+    np.multiply(values, _finite(np.divide(_MOST, largest))[:, None], target)
     _round(target, spare)
     clip(target, _LOWEST, _MOST, target)
     np.divide(largest, _MOST, scales)
@@ -78,7 +78,7 @@ def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Arra
         return
     lowest, highest = np.minimum.reduce(values, 1, initial=0), np.maximum.reduce(values, 1, initial=0)
     zero_points = _scales_and_zero_points(lowest, highest, scales)
-    np.multiply(values, np.divide(_ONE, scales)[:, None], target)
+    np.multiply(values, _finite(np.divide(_ONE, scales))[:, None], target)
     _round(target, spare)
     clip(target, _LEAST - zero_points, _MOST - zero_points, target)
 
@@ -95,7 +95,7 @@ def _quantize_row_around(values: Array, target: Array, scale: Array, spare: Arra
     step, zero_point = _scale_and_zero_point(low, high, scale.item())
     scale[()] = step
     step = scale.item()
-    scale[()] = 1.0 / step if step else math.inf
+    scale[()] = min(1.0 / step, _LARGEST) if step else _LARGEST
     np.multiply(values, scale, target)
     _round(target, spare)
     clip(target, np.float32(-128 - zero_point), np.float32(127 - zero_point), target)
@@ -137,6 +137,7 @@ def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) 
     factors = np.full_like(lowest, 255)
     np.divide(factors, highest - lowest, factors, where=lowest != highest)
     factors[lowest == highest] = 1
+    _finite(factors)
     lowest *= factors
     highest *= factors
     zero_points = np.where((lowest + _LEAST) + (highest + _MOST) > 0, _LEAST - lowest, _MOST - highest)
@@ -155,7 +156,7 @@ def _quantize_row_to_even(values: Array, target: Array, scale: Array) -> None:
         target.fill(math.nan)
         return
     # Each result of doubles, rounded to float32, is that of float32.
-    factor = 1.0 if low == high else _single(255.0 / _single(high - low, scale), scale)
+    factor = 1.0 if low == high else min(_single(255.0 / _single(high - low, scale), scale), _LARGEST)
     bottom, top = _single(low * factor, scale), _single(high * factor, scale)
     from_low = _single(bottom - 128, scale) + _single(top + 127, scale) > 0
     zero_point = round(min(max(_single(-128 - bottom if from_low else 127 - top, scale), -128.0), 127.0))
@@ -171,6 +172,12 @@ def _single(value: float, place: Array) -> float:
     place[()] = value
     rounded: float = place.item()
     return rounded
+
+
+def _finite(factors: Array) -> Array:
+    """The factors, in place, with the largest float where a row of almost nothing has none: it is almost nothing still."""
+    np.minimum(factors, _LARGEST, out=factors)
+    return factors
 
 
 def _round(values: Array, spare: Array) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.schema.options import FakeQuantOptions
-from oplet_builtin_ops.arithmetic.fixed_point import clip
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 from oplet_builtin_ops.shaping.shapes import Thunk
 
@@ -50,7 +49,8 @@ def bind(context: Context, node: Node) -> Thunk:
     per_step, half = np.array(np.float32(1) / step), np.array(_HALF)
 
     def run() -> None:
-        clip(source, low, high, output)
+        np.fmax(source, low, out=output)  # no number becomes the lowest one
+        np.minimum(output, high, out=output)
         np.subtract(output, low, output)
         np.multiply(output, per_step, output)
         np.add(output, half, output)

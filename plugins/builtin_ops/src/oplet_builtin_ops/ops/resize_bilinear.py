@@ -25,6 +25,7 @@ from oplet_builtin_ops.shaping.interpolation import (
     float_neighbours,
     integer_neighbours,
     interpolate,
+    mend,
 )
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_run
@@ -148,9 +149,10 @@ def _bind(node: Node) -> Thunk:
     if _is_one_pixel(node):
         return partial(np.copyto, node.outputs[0].data, source.data)
     if source.type == TensorType.FLOAT32:
-        arrays = source.data, _arrays(node)[0], node.outputs[0].data
-        neighbours = _neighbours(node)
-        return run_program(lambda: interpolate(*arrays, *neighbours), CALL_BYTES)
+        array, between, output = source.data, _arrays(node)[0], node.outputs[0].data
+        axes = _neighbours(node)
+        mended: list[Call] = [(mend, (array, output, *axes))]
+        return run_program(lambda: chain(interpolate(array, between, output, *axes), mended), CALL_BYTES)
     return _bind_uint8(node) if source.type == TensorType.UINT8 else _bind_integer(node)
 
 

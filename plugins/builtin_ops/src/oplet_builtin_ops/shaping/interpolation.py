@@ -1,13 +1,14 @@
 """Linear interpolation along rows and columns, as products with small matrices.
 
 Each output pixel is a weighted mean of two neighbours along either axis, so resizing an axis is a product with a banded
-matrix. It is done in blocks of a few outputs, which see few inputs, so that BLAS multiplies little that is zero. (An
-infinite input makes NaN of its whole block.)
+matrix. It is done in blocks of a few outputs, which see few inputs, so that BLAS multiplies little that is zero. As zero times infinity
+is no number, outputs that are not finite are computed again from their four neighbours alone (`mend`).
 Numerics: tflite/kernels/internal/reference/resize_bilinear.h
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
 from itertools import chain
@@ -18,7 +19,7 @@ import numpy as np
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.shaping.shapes import Array, Shape
 
-__all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate"]
+__all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate", "mend"]
 
 #: Outputs per block: fewer cost calls, more multiply zeros.
 _BLOCK = 16
@@ -173,3 +174,27 @@ def interpolate(source: Array, between: Array, target: Array, down: Neighbours, 
     if target.shape[1] >= source.shape[1]:
         return chain(_resize_columns(source, between, across), _resize_rows(between, target, down))
     return chain(_resize_rows(source, between, down), _resize_columns(between, target, across))
+
+
+def mend(source: Array, output: Array, down: Neighbours, across: Neighbours) -> None:
+    """Compute again, in the order of the reference kernel, where an input that is not finite took others along.
+
+    Args:
+        source: float32, (batches, height, width, channels).
+        output: what `interpolate` made of it, (batches, rows, columns, channels).
+        down: the neighbours along the columns.
+        across: the neighbours along the rows.
+    """
+    if math.isfinite(np.add.reduce(output, None)):
+        return
+    right = across.fraction[:, None]
+    left = np.float32(1) - right
+    for image, target in zip(source, output):
+        for row in np.flatnonzero(~np.isfinite(target).all((1, 2))).tolist():
+            high, low, share = image[down.lower[row]], image[down.upper[row]], np.float32(down.fraction[row])
+            rest = np.float32(1) - share
+            sums = high[across.lower] * rest * left
+            sums += low[across.lower] * share * left
+            sums += high[across.upper] * rest * right
+            sums += low[across.upper] * share * right
+            target[row] = sums

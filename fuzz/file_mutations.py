@@ -1,0 +1,78 @@
+"""Mutations of the file as a whole: constants in files beside it, archives behind it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+
+from fuzz import bytewise, values
+from fuzz.choices import Choices
+from fuzz.parts import some_constant
+from oplet.schema import tables
+
+__all__ = ["BESIDE", "MUTATIONS", "attached"]
+
+#: What lies beside each model that is opened from a folder, and how long it is.
+BESIDE = {"weights.bin": 1 << 16, "sub/more.bin": 100, "nothing.bin": 0}
+
+_NAMES = (*BESIDE, "missing.bin", "sub", "../weights.bin", "/etc/passwd", "", "a\0b", "link.bin", ".hidden", "C:x", "pipe.bin")
+
+
+def _external(choices: Choices, root: tables.Model) -> None:
+    """A constant that lies in a file beside the model."""
+    groups = root.external_buffer_groups = list(root.external_buffer_groups or [])
+    pieces = root.external_buffers = list(root.external_buffers or [])
+    found = some_constant(choices, root)
+    if found is None:
+        return
+    tensor, buffer = found
+    size = 0 if buffer.data is None else int(buffer.data.size)
+    groups.append(tables.ExternalBufferGroup(name="weights.bin" if choices.chance(75) else choices.choice(_NAMES)))
+    piece = tables.ExternalBuffer(id=len(pieces) + 1, group=len(groups) - 1, offset=choices.choice((0, 64, 3)), length=size)
+    if choices.chance(15):
+        piece.offset, piece.length = values.int_value(choices, 0, 2**64 - 1), values.int_value(choices, 0, 2**64 - 1)
+    if choices.chance(8):
+        piece.id, piece.group = choices.below(4), choices.below(4)
+    pieces.append(piece)
+    tensor.external_buffer = piece.id
+    if choices.chance(90):
+        tensor.buffer = 0
+
+
+def _in_the_file(choices: Choices, root: tables.Model) -> None:
+    """A constant behind the FlatBuffer, where files of more than 2 GB have theirs: at an offset of the file itself."""
+    found = some_constant(choices, root)
+    if found is None:
+        return
+    _, buffer = found
+    size = 0 if buffer.data is None else int(buffer.data.size)
+    buffer.data = None
+    buffer.offset = choices.choice((2, 8, 16, 64, 100, 256))
+    buffer.size = size if choices.chance(80) else values.int_value(choices, 0, 2**64 - 1)
+
+
+def _large_options(choices: Choices, root: tables.Model) -> None:
+    """Custom options at an offset of the file."""
+    for subgraph in root.subgraphs or []:
+        for operator in subgraph.operators or []:
+            operator.large_custom_options_offset = choices.choice((0, 2, 16, 64))
+            operator.large_custom_options_size = choices.choice((0, 1, 16, 64, 2**32))
+    root.buffers = [*(root.buffers or []), tables.Buffer(data=np.frombuffer(choices.raw(16), np.uint8))]
+
+
+def attached(data: bytes, choices: Choices) -> bytes:
+    """The file with an archive behind it, as TFLite's metadata has its labels; it may be damaged."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", choices.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+        for name in ("labels.txt", "../up.txt", "a/b.txt")[: 1 + choices.below(3)]:
+            archive.writestr(zipfile.ZipInfo(name), b"word\n" * choices.below(50))
+    tail = stream.getvalue()
+    if choices.chance(50):
+        tail = bytewise.damage(tail, choices)
+    return data + bytes(choices.choice((0, 1, 4, 16))) + tail
+
+
+#: What is done, as often as it stands here.
+MUTATIONS = (*[_external] * 2, *[_in_the_file] * 1, *[_large_options] * 1)

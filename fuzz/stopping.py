@@ -1,0 +1,37 @@
+"""A thread that asks whatever runs too long to stop, as a program with the default limits would."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+__all__ = ["PATIENCE", "Stopper"]
+
+#: Seconds after which a run is asked to stop.
+PATIENCE = 2.0
+
+
+class Stopper:
+    """Calls `cancel` of the interpreter that was last told to it, again and again, once its time is over."""
+
+    def __init__(self) -> None:
+        self._runner: Any = None
+        self._since = 0.0
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def begin(self, runner: Any) -> None:
+        """A run of this interpreter begins."""
+        self._since = time.monotonic()
+        self._runner = runner
+
+    def end(self) -> None:
+        """It is over."""
+        self._runner = None
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(0.25)
+            runner = self._runner
+            if runner is not None and time.monotonic() - self._since > PATIENCE:
+                runner.cancel()

@@ -1,0 +1,76 @@
+"""Numba without the settings that it takes from the current folder.
+
+Numba reads `.numba_config.yaml` of the current folder (where PyYAML is installed) when it is imported, and again before it compiles.
+Such a file says where machine code is kept, and so which machine code runs. The current folder may be a stranger's, so that
+numba is made to read no file. Its environment variables (NUMBA_CACHE_DIR and the others) hold as ever.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
+
+__all__ = ["import_numba"]
+
+_MODULE = "numba.core.config"
+#: The file that it reads, and a name that no file has.
+_FILE, _NO_FILE = ".numba_config.yaml", ""
+
+
+def import_numba() -> None:
+    """Import numba, which reads no settings from the current folder, now and later.
+
+    Where the program has imported numba before, what numba read then holds, as it was the program's doing, but for a folder of
+    machine code that such a file named.
+
+    Raises:
+        ImportError: numba is not installed.
+    """
+    if _MODULE not in sys.modules:
+        finder = _Finder()
+        sys.meta_path.insert(0, finder)
+        try:
+            importlib.import_module(_MODULE)
+        finally:
+            sys.meta_path.remove(finder)
+    config = sys.modules[_MODULE]
+    if getattr(config, "_config_fname", _NO_FILE) != _NO_FILE:
+        _close(config)
+
+
+def _close(config: ModuleType) -> None:
+    """Have numba, which is imported already, read the file no more."""
+    config._config_fname = _NO_FILE  # type: ignore[attr-defined]
+    reloader = getattr(config, "_env_reloader", None)
+    taken = getattr(reloader, "old_environ", None)
+    if not isinstance(taken, dict):
+        return
+    folder = taken.get("NUMBA_CACHE_DIR")
+    if folder is not None and folder != os.environ.get("NUMBA_CACHE_DIR") and str(folder) == config.CACHE_DIR:
+        config.CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")  # type: ignore[attr-defined]
+    taken.clear()  # or numba would take the file's settings back, of which the program may want some
+    taken.update((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
+
+
+class _Finder:
+    """Finds numba's settings only."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name == _MODULE else None
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module in which the name of the file is no file's."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        code = super().get_code(fullname)
+        if code is None:
+            return None
+        return code.replace(co_consts=tuple(_NO_FILE if constant == _FILE else constant for constant in code.co_consts))
