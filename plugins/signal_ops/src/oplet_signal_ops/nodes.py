@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from oplet import Allocation, Context, Node, Tensor, TensorType, ensure, ensure_type
 
-__all__ = ["Array", "Thunk", "add_state", "ensure_operands", "ensure_vector"]
+__all__ = ["AT_ONCE", "Array", "Thunk", "add_state", "ensure_operands", "ensure_vector"]
+
+#: Values that are worked on at once, where what is worked out in between is wider than they are.
+AT_ONCE = 1 << 16
 
 Array = NDArray[Any]
 Thunk = Callable[[], None]

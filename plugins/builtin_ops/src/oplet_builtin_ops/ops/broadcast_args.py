@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.shaping.shapes import Thunk, ensure_few, ensure_operands, ensure_same_type
 
 _TYPES = (TensorType.INT32, TensorType.INT64)
 
@@ -16,6 +16,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure_type(shape, *_TYPES)
         ensure_same_type(shape, node.outputs[0])
         ensure(shape.ndim == 1, f"{shape} must be a vector, a shape.")
+        ensure_few(shape)
     context.resize_tensor(node.outputs[0], (max(shape.size for shape in node.inputs),))
 
 
@@ -32,7 +33,7 @@ def bind(context: Context, node: Node) -> Thunk:
             tail[...] = shape
         ensure(
             ((first == second) | (first == 1) | (second == 1)).all(),
-            f"the shapes {shapes[0].tolist()} and {shapes[1].tolist()} do not broadcast together.",
+            lambda: f"the shapes {shapes[0].tolist()} and {shapes[1].tolist()} do not broadcast together.",
         )
         output[...] = np.where(first == 1, second, first)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure
+from oplet import Context, Node, Registration, TensorType, charge, ensure
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
@@ -55,8 +55,12 @@ def _multiplied(bases: Array, exponents: Array, output: Array) -> None:
 def _power_of_integers(bases: Array, exponents: Array, output: Array) -> None:
     """Powers with many exponents go through double precision; what an int32 cannot hold becomes the lowest one."""
     _ensure_not_negative(exponents)
+    charge(10 * output.size)  # a double and two flags each
     powers = np.power(bases, exponents, dtype=np.float64)
-    output[...] = np.where(np.abs(powers) < 2.0**31, powers, -(2.0**31))
+    fits = np.greater(powers, -(2.0**31))
+    np.logical_and(fits, powers < 2.0**31, fits)
+    np.copyto(powers, -(2.0**31), where=np.logical_not(fits, fits))
+    output[...] = powers
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES)

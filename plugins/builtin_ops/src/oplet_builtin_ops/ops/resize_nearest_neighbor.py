@@ -51,7 +51,9 @@ def _bind(node: Node) -> Thunk:
         for length, outputs in ((height, out_height), (width, out_width))
     )
     down, across = out_height // height, out_width // width
-    if np.array_equal(rows, np.arange(height).repeat(down)) and np.array_equal(columns, np.arange(width).repeat(across)):
+    if (down * height, across * width) == (out_height, out_width) and (
+        np.array_equal(rows, np.arange(height).repeat(down)) and np.array_equal(columns, np.arange(width).repeat(across))
+    ):
         # Every pixel is repeated equally often, as when an image is doubled.
         blocks = output.reshape(batch, height, down, width, across, channels)
         return copier(blocks, source[:, :, None, :, None])

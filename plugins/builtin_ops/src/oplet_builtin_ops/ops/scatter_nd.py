@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_builtin_ops.shaping.segments import combined, grouped
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
@@ -58,9 +58,14 @@ def _bind(node: Node) -> Thunk:
             np.add.at(flat, rows, values)
 
         return run_values
+    charge(np.intp().itemsize * (len(target) + count))
     owner, numbers = np.zeros(len(target), np.intp), np.arange(count)
 
+    # While it runs: rows, owners and places of the slices, and the slices beside what they are added to.
+    scratch = 4 * np.intp().itemsize * count + 2 * slices.nbytes
+
     def run() -> None:
+        charge(scratch)
         rows = places()
         target.fill(zero)
         _add(target, rows, slices, owner, numbers)

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Tensor, ensure
+from oplet import Tensor, charge, ensure
 from oplet_builtin_ops.shaping.shapes import Array, Shape
 
 __all__ = ["row_finder", "row_positions"]
@@ -42,7 +42,10 @@ def _finder(indices: Array, shape: Shape) -> Callable[[], NDArray[np.int64]]:
     strides = [np.array(prod(shape[axis + 1 : depth]), np.int64) for axis in range(depth)]
     columns = [indices[:, axis] for axis in range(depth)]
 
+    scratch = indices.size + 2 * np.dtype(np.int64).itemsize * count
+
     def find() -> NDArray[np.int64]:
+        charge(scratch)
         if np.greater_equal(unsigned, bounds).any():
             _refuse(indices, shape)
         rows = np.zeros(count, np.int64) if not columns else columns[0] * strides[0]
@@ -54,11 +57,12 @@ def _finder(indices: Array, shape: Shape) -> Callable[[], NDArray[np.int64]]:
 
 
 def _refuse(indices: Array, shape: Shape) -> None:
-    bounds = shape[: indices.shape[1]]
-    wide = indices.astype(np.int64)
-    row, axis = (int(at[0]) for at in ((wide < 0) | (wide >= np.array(bounds, np.int64))).nonzero())
+    bounds, top = shape[: indices.shape[1]], int(np.iinfo(indices.dtype).max)
+    outside = [(indices[:, axis] < 0) | (indices[:, axis] > min(bound - 1, top)) for axis, bound in enumerate(bounds)]
+    row = min(int(wrong.argmax()) for wrong in outside if wrong.any())
+    axis = next(axis for axis, wrong in enumerate(outside) if wrong[row])
     ensure(
         False,
-        f"index {wide[row].tolist()} (number {row}) is outside the shape {list(shape)}: "
-        f"{wide[row, axis]} is not in 0 to {bounds[axis] - 1}.",
+        f"index {indices[row].tolist()} (number {row}) is outside the shape {list(shape)}: "
+        f"{indices[row, axis]} is not in 0 to {bounds[axis] - 1}.",
     )

@@ -122,8 +122,25 @@ def along(axis: int, *where: Any) -> tuple[Any, ...]:
     return (slice(None),) * axis + where
 
 
+#: Sizes, axes or paddings that one tensor may hold: more than any node has dimensions or results.
+_MOST_INTS = 1 << 16
+
+
+def ensure_few(tensor: Tensor) -> None:
+    """Refuse sizes, axes or paddings by the million before a list is made of them: no node has so many dimensions.
+
+    Raises:
+        KernelError: there are more than 65536.
+    """
+    ensure(
+        tensor.size <= _MOST_INTS,
+        lambda: f"{tensor} holds {tensor.size} values; it may hold {_MOST_INTS}, as they are sizes or axes.",
+    )
+
+
 def read_ints(tensor: Tensor) -> list[int]:
-    """The values of an integer tensor, flat, as Python's integers."""
+    """The values of an integer tensor that holds sizes, axes or paddings, flat, as Python's integers."""
+    ensure_few(tensor)
     values: list[int] = tensor.data.ravel().tolist()
     return values
 

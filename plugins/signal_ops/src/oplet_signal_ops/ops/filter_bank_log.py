@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure_type
 from oplet_signal_ops.attributes import integer
-from oplet_signal_ops.nodes import Array, Thunk, ensure_operands, ensure_vector
+from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, ensure_operands, ensure_vector
 
 #: What log2(1 + x) - x is at x = 0, 1/128, ..., 1, with 16 bits behind the point.
 _BULGE = np.round(65536 * (np.log2(1 + np.arange(129) / 128) - np.arange(129) / 128)).astype(np.int64)
@@ -38,9 +38,12 @@ def bind(context: Context, node: Node) -> Thunk:
     values, output = node.inputs[0].data, node.outputs[0].data
 
     def run() -> None:
-        corrected = np.left_shift(values, np.uint32(correction_bits)).astype(np.int64)
-        np.maximum(corrected, 1, out=corrected)  # the logarithm of 1 is the 0 that stands for 0 too
-        np.minimum(scaled_logarithms(corrected, scale), 0x7FFF, out=output, casting="unsafe")
+        for start in range(0, len(values), AT_ONCE):
+            checkpoint()
+            corrected = np.left_shift(values[start : start + AT_ONCE], np.uint32(correction_bits)).astype(np.int64)
+            np.maximum(corrected, 1, out=corrected)  # the logarithm of 1 is the 0 that stands for 0 too
+            part = output[start : start + AT_ONCE]
+            np.minimum(scaled_logarithms(corrected, scale), 0x7FFF, out=part, casting="unsafe")
 
     return run
 

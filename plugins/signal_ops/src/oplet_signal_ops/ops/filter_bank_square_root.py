@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_signal_ops.nodes import Array, Thunk, ensure_operands, ensure_vector
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, ensure_operands, ensure_vector
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -30,7 +30,10 @@ def bind(context: Context, node: Node) -> Thunk:
     def run() -> None:
         bits = int(scale_bits)
         ensure(0 <= bits <= 31, f"the roots cannot be shifted right by {bits} bits ({node.inputs[1]}).")
-        np.right_shift(rounded_roots(energies), bits, output, casting="unsafe")
+        for start in range(0, len(energies), AT_ONCE):
+            checkpoint()
+            part = slice(start, start + AT_ONCE)
+            np.right_shift(rounded_roots(energies[part]), bits, output[part], casting="unsafe")
 
     return run
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet_signal_ops.attributes import integer
-from oplet_signal_ops.nodes import Array, Thunk, ensure_operands, ensure_vector
+from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, ensure_operands, ensure_vector
 
 #: Values of a gain table: two of their own for 0 and 1, and pieces of four for 2 to 31 bits, but three for 32.
 _TABLE_SIZE = 125
@@ -39,11 +39,14 @@ def bind(context: Context, node: Node) -> Thunk:
     output = node.outputs[0].data
 
     def run() -> None:
-        gains = table_gains(noise, table.astype(np.int32))
-        snr = (signal * gains >> snr_shift).astype(np.uint32)
-        square = (snr * snr) >> np.uint32(2 + 2 * _SNR_BITS - _OUTPUT_BITS)
-        less_one = (snr >> np.uint32(_SNR_BITS - _OUTPUT_BITS)) - np.uint32(1 << _OUTPUT_BITS)
-        np.copyto(output, np.where(snr < 2 << _SNR_BITS, square, less_one))
+        wide = table.astype(np.int32)
+        for start in range(0, len(signal), AT_ONCE):
+            checkpoint()
+            part = slice(start, start + AT_ONCE)
+            snr = (signal[part] * table_gains(noise[part], wide) >> snr_shift).astype(np.uint32)
+            square = (snr * snr) >> np.uint32(2 + 2 * _SNR_BITS - _OUTPUT_BITS)
+            less_one = (snr >> np.uint32(_SNR_BITS - _OUTPUT_BITS)) - np.uint32(1 << _OUTPUT_BITS)
+            np.copyto(output[part], np.where(snr < 2 << _SNR_BITS, square, less_one))
 
     return run
 

@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet_builtin_ops.custom_options import CustomOptions
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+
+#: Samples that are transformed at once, in whole windows; and what each of one window takes: window, weights, spectrum, squares.
+_AT_ONCE, _BYTES_PER_SAMPLE = 1 << 16, 40
 
 
 class Settings(NamedTuple):
@@ -45,16 +48,24 @@ def bind(context: Context, node: Node) -> Thunk:
     settings: Settings = node.prepared
     if not output.size:
         return lambda: None
+    charge(_BYTES_PER_SAMPLE * settings.length)
     hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(settings.window) / settings.window)
     windows = np.lib.stride_tricks.sliding_window_view(source.T, settings.window, axis=1)[:, :: settings.stride]
-    weighted = np.empty(windows.shape, np.float64)
+    count = windows.shape[1]
+    step = max(1, min(_AT_ONCE // settings.length, count))
+    weighted = np.empty((step, settings.window), np.float64)
 
     def run() -> None:
-        np.multiply(windows, hann, weighted)
-        spectrum = np.fft.rfft(weighted, settings.length)
-        output[...] = spectrum.real**2 + spectrum.imag**2
-        if not settings.squared:
-            np.sqrt(output, output)
+        for heard, result in zip(windows, output):
+            for start in range(0, count, step):
+                checkpoint()
+                part = result[start : start + step]
+                scratch = weighted[: len(part)]
+                np.multiply(heard[start : start + step], hann, scratch)
+                spectrum = np.fft.rfft(scratch, settings.length)
+                part[...] = spectrum.real**2 + spectrum.imag**2
+                if not settings.squared:
+                    np.sqrt(part, part)
 
     return run
 
