@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, DelegateKernel, Node
+from oplet import Context, DelegateKernel, Node, charge
 from oplet.errors import DelegateApplicationError, InvokeError, ModelError
 from oplet_litert_delegate.engine import Engine, Port, RefusedError
 
@@ -40,6 +40,8 @@ class LiteRTKernel(DelegateKernel):
                 self._engine = self._make_engine()
             except (RefusedError, ModelError) as error:
                 raise DelegateApplicationError(f"The shapes are others now, and {error}.") from error  # it is asked again
+        else:
+            charge(self._engine.nbytes)
         engine = self._current
         for port in engine.outputs:
             context.resize_tensor(port.tensor, () if port.view is None else port.view.shape)
