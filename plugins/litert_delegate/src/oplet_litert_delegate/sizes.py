@@ -130,6 +130,6 @@ def _besides(node: Node) -> tuple[int, int, int]:
         return 0, 0, shapes[0][0] * min(max(out.size, 1), shapes[0][0])
     if op in _RECURRENT:
         steps = node.inputs[0].size // max(shapes[0][-1], 1)
-        weights = sum(tensor.size for tensor in node.inputs[1:] if tensor is not None and not tensor.is_variable)
-        return 0, 0, steps * weights
+        factors = sum(tensor.size for tensor in node.inputs[1:] if tensor is not None and not tensor.is_variable)
+        return 0, 0, steps * factors
     return 0, 0, 0
