@@ -143,7 +143,9 @@ def _ranks(draft: Draft) -> Iterator[Named]:
                     """Shapes that are broadcast in every other dimension."""
                     for i, spec in enumerate(d.tensors):
                         even = i % 2 == 0 or i in d.outputs
-                        d.tensors[i] = _shaped(spec, tuple(2 if (k % 2 == 0) == even or i in d.outputs else 1 for k in range(rank)))
+                        d.tensors[i] = _shaped(
+                            spec, tuple(2 if (k % 2 == 0) == even or i in d.outputs else 1 for k in range(rank))
+                        )
 
                 yield f"rank {rank} alternating", alternate
         if rank < most:
@@ -275,7 +277,9 @@ def _constants(draft: Draft) -> Iterator[Named]:
         for i in (i for i in d.inputs[1:] if i is not None):
             spec = _small(d.tensors[i])
             if spec.data is None and not spec.variable:
-                d.tensors[i] = spec._replace(data=np.full(spec.shape, b"a" if spec.type is _T.STRING else 1, numpy_dtype(spec.type)))
+                d.tensors[i] = spec._replace(
+                    data=np.full(spec.shape, b"a" if spec.type is _T.STRING else 1, numpy_dtype(spec.type))
+                )
 
     yield "all but the first constant", all_fixed
 

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Interpreter, Limits, Model, load_delegate
-from oplet.errors import OpletError
+from oplet.errors import LimitError, OpletError
 
 __all__ = ["LIMITS", "WAYS", "Verdict", "examine"]
 
-LIMITS = Limits(max_arena_bytes=64 << 20, max_tensor_bytes=64 << 20, max_nodes=2_000, max_while_iterations=10_000, max_seconds=2.0)
+LIMITS = Limits(
+    max_arena_bytes=64 << 20, max_tensor_bytes=64 << 20, max_nodes=2_000, max_while_iterations=10_000, max_seconds=2.0
+)
 #: LiteRT's reference kernels, its optimized ones, and the default with XNNPACK.
 WAYS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 
@@ -91,6 +93,8 @@ def _run(model: bytes, name: str, **arguments: Any) -> _Run:
                 outputs.append(_invoked(interpreter, arrays))
             except OpletError as error:
                 outputs.append(str(error))
+                if isinstance(error, LimitError):
+                    break  # once is enough to see that it ends
         return _Run(outputs, claimed)
     finally:
         interpreter.close()
@@ -178,7 +182,9 @@ def _with_shapes(model: bytes, outputs: Sequence[list[Array] | str]) -> bytes:
     return Model(root).to_bytes()
 
 
-def _difference(ours: Sequence[list[Array] | str], theirs: Sequence[list[Array] | str], delegate: str, options: dict[str, Any]) -> str:
+def _difference(
+    ours: Sequence[list[Array] | str], theirs: Sequence[list[Array] | str], delegate: str, options: dict[str, Any]
+) -> str:
     """Where answers differ, but where one side refuses the values; "" if nowhere."""
     for number, (a, b) in enumerate(zip(ours, theirs)):
         if isinstance(a, str) or isinstance(b, str):

@@ -21,7 +21,9 @@ def _ints(*values: int) -> np.ndarray:  # type: ignore[type-arg]
 def _tile() -> bytes:
     """One value, tiled to 4 GB."""
     tensors = {"x": _f32(1, 1), "n": _ints(32_000, 32_000), "a": _f32(32_000, 32_000), "y": _f32(32_000, 1), "axis": _ints(1)}
-    return graph_model(Graph(tensors, "x", "y", [Op("TILE", "x n", "a"), Op("SUM", "a axis", "y", o.ReducerOptions(keep_dims=True))]))
+    return graph_model(
+        Graph(tensors, "x", "y", [Op("TILE", "x n", "a"), Op("SUM", "a axis", "y", o.ReducerOptions(keep_dims=True))])
+    )
 
 
 def _alive() -> bytes:

@@ -99,7 +99,12 @@ def _verdicts(job: Job) -> Iterator[Verdict]:
         os.close(writer)
         with os.fdopen(reader, "rb", buffering=0) as pipe:
             while True:
-                ready, _, _ = select.select([pipe], [], [], PATIENCE)
+                ready, patience = [], PATIENCE
+                while (
+                    not ready and patience > 0
+                ):  # oplet's own kernels have limits of their own, and LiteRT by itself is not on trial
+                    ready, _, _ = select.select([pipe], [], [], PATIENCE)
+                    patience -= PATIENCE if _stage(page) == "delegate" else PATIENCE / 5
                 if not ready:
                     os.kill(child, 9)
                     os.waitpid(child, 0)

@@ -75,7 +75,9 @@ def dies_of(node: Node) -> str:
         return "LiteRT does not look whether its optional input is there"
     if node.op not in _WEIGHTED and _far_apart(tensors):
         return "LiteRT ends the process where scales differ so much"
-    if getattr(node.raw_options, "fused_activation_function", 0) and any(t.type in _QUANTIZED and t.quantization is None for t in node.outputs):
+    if getattr(node.raw_options, "fused_activation_function", 0) and any(
+        t.type in _QUANTIZED and t.quantization is None for t in node.outputs
+    ):
         return "without a scale LiteRT clamps to bounds that it has not computed"
     return _of_this_operator(node)
 

@@ -133,7 +133,9 @@ class _Claim:
         size = size_of_all(nodes, outputs)
         if why := self._too_large(size, charge):
             raise RefusedError(why)
-        return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1, nbytes=size.nbytes)
+        return Engine(
+            write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1, nbytes=size.nbytes
+        )
 
     def _too_large(self, size: Size, charge: Callable[[int], None] | None = None) -> str:
         """Why nodes are more than the limits leave to an engine that nobody can stop; "" if they are not."""

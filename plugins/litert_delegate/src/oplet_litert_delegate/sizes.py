@@ -104,7 +104,11 @@ def _besides(node: Node) -> tuple[int, int, int]:
         channels = weights.shape[0] if op is _Op.CONV_2D else weights.shape[-1]
         patch = weights.size // max(channels, 1)
         places = out.size // max(out.shape[-1], 1)
-        return places * patch * node.inputs[0].dtype.itemsize, places // out.shape[0] * patch // shapes[0][-1] * _POINTER, out.size * patch
+        return (
+            places * patch * node.inputs[0].dtype.itemsize,
+            places // out.shape[0] * patch // shapes[0][-1] * _POINTER,
+            out.size * patch,
+        )
     if op is _Op.DEPTHWISE_CONV_2D:
         taps = math.prod(shapes[1][1:3])
         return 0, math.prod(out.shape[1:3]) * taps * _POINTER, out.size * taps

@@ -97,7 +97,7 @@ def translated(
             if found is not None:
                 builder.moving = found.types is MOVED
                 found.translate(builder, node)
-        except (RuntimeError, TypeError, ValueError) as error:  # what OpenVINO's functions raise
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:  # what OpenVINO's functions raise
             raise Untranslatable(node, f"OpenVINO refuses it: {first_line(error)}") from error
         builder.check(node)
     return builder.model(outputs), list(builder.parameters)
