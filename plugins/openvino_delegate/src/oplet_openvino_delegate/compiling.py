@@ -92,7 +92,7 @@ def _sources(node: openvino.Node) -> set[openvino.Node]:
 
 def _nbytes(output: openvino.Output) -> int:
     shape = output.get_partial_shape()
-    return math.prod(shape.to_shape()) * int(output.get_element_type().size) if shape.is_static else 0
+    return int(math.prod(shape.to_shape()) * output.get_element_type().size) if shape.is_static else 0
 
 
 def work(model: openvino.Model) -> int:
