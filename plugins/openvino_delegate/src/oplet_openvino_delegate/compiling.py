@@ -105,7 +105,7 @@ def _values(node: openvino.Node) -> int:
         math.prod(output.get_partial_shape().to_shape()) for output in node.outputs() if output.get_partial_shape().is_static
     )
     if node.get_type_name().endswith("Pool"):
-        return found * math.prod(node.get_attributes()["kernel"])
+        return int(found * math.prod(node.get_attributes()["kernel"]))
     return 0 if node.get_type_name() == "Constant" else found
 
 
