@@ -56,8 +56,17 @@ def _patches(op: str) -> bytes:
 
 def _product() -> bytes:
     """A product of a matrix of 2300 x 2300 that TILE makes with itself: 12,000,000,000 multiplications."""
-    tensors = {"x": _f32(1, 1), "n": _ints(2300, 2300), "a": _f32(2300, 2300), "y": _f32(2300, 2300)}
-    return graph_model(Graph(tensors, "x", "y", [Op("TILE", "x n", "a"), Op("BATCH_MATMUL", "a a", "y", o.BatchMatMulOptions())]))
+    tensors = {
+        "x": _f32(1, 1),
+        "n": _ints(2300, 2300),
+        "a": _f32(2300, 2300),
+        "b": _f32(2300, 2300),
+        "y": _f32(2300, 1),
+        "axis": _ints(1),
+    }
+    summed = Op("SUM", "b axis", "y", o.ReducerOptions(keep_dims=True))
+    ops = [Op("TILE", "x n", "a"), Op("BATCH_MATMUL", "a a", "b", o.BatchMatMulOptions()), summed]
+    return graph_model(Graph(tensors, "x", "y", ops))
 
 
 #: By name: what makes each.
