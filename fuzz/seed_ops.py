@@ -14,7 +14,7 @@ from oplet.schema.table import Table
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
 
-__all__ = ["make"]
+__all__ = ["Seed", "make", "seeds"]
 
 Operand = Spec | np.ndarray[Any, Any] | None
 
@@ -33,7 +33,7 @@ class Seed(NamedTuple):
 def make() -> dict[str, bytes]:
     """The models by name."""
     models: dict[str, bytes] = {}
-    for seed in _seeds():
+    for seed in seeds():
         name = f"{seed.op.lower()}{'_' + seed.label if seed.label else ''}"
         if name in models:
             name += f"_{len(models)}"
@@ -83,7 +83,8 @@ def q32_bias(count: int, scale: Any = 0.001) -> Spec:
     return Spec("int32", [count], scale=scale, zero_point=np.zeros(np.size(scale), int), data=np.arange(count, dtype=np.int32))
 
 
-def _seeds() -> Iterator[Seed]:
+def seeds() -> Iterator[Seed]:
+    """The nodes that the models are made of."""
     yield from _elementwise()
     yield from _convolutions()
     yield from _shapes()

@@ -23,7 +23,7 @@ from oplet.schema.options import (
     ShapeOptions,
     SVDFOptions,
 )
-from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model
+from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model, one_op_model
 
 F32 = np.float32
 random = np.random.default_rng(5)
@@ -430,6 +430,17 @@ def test_what_litert_dies_on_it_does_not_see(op: str, tensors: list[Any], why: s
     graph.set_outputs(made[-1])
     [node] = Interpreter(model_content=builder.to_bytes())._subgraphs[0].nodes
     assert why in refuses(node, ())
+
+
+def test_a_slice_to_an_offset_stays_with_oplet() -> None:
+    """LiteRT reads where the offset leads, inside or not."""
+    from oplet.schema.options import StridedSliceOptions
+    from oplet_litert_delegate.claims import refuses
+
+    fixed = [np.array(values, np.int32) for values in ([0], [2], [1])]
+    content = one_op_model("STRIDED_SLICE", [V, *fixed], [Spec("float32", [2])], StridedSliceOptions(offset=True), version=8)
+    [node] = Interpreter(model_content=content)._subgraphs[0].nodes
+    assert "counts from the begin" in refuses(node, ())
 
 
 def test_nobody_imports_it_or_litert_unless_asked() -> None:

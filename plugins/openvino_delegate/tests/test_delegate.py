@@ -145,7 +145,11 @@ def test_what_it_would_not_compute_rightly_it_leaves_alone(
     if not reason:
         with pytest.raises(module.Untranslatable) as caught:
             module.compile_partition(
-                [node], [t for t in node.inputs if t is not None], node.outputs, module.Engine("CPU", {}, False)
+                [node],
+                [t for t in node.inputs if t is not None],
+                node.outputs,
+                module.Engine("CPU", {}, False),
+                lambda nbytes: None,
             )
         reason = caught.value.reason
     assert why in reason

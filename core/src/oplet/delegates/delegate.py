@@ -123,6 +123,21 @@ class DelegateContext(Context):
         """
         raise NotImplementedError
 
+    @property
+    def max_seconds(self) -> float | None:
+        """How long one invoke may take (`Limits.max_seconds`), None for any time: native code that nobody can stop should not get
+        work that takes much longer."""
+        raise NotImplementedError
+
+    def charge(self, nbytes: int) -> None:
+        """Refuse memory that the limits do not allow, before an engine takes it for nodes; `oplet.charge` in the kernel's `prepare`
+        counts it.
+
+        Raises:
+            LimitError: the model may not take so much besides what it has; claim less.
+        """
+        raise NotImplementedError
+
     def report_unsupported(self, node: int, reason: str) -> None:
         """Keep, for reports, why a node is not claimed."""
         raise NotImplementedError

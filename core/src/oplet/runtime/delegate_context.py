@@ -93,6 +93,13 @@ class SubgraphDelegateContext(DelegateContext):
         found = self._subgraph.session.model.metadata(name)
         return None if found is None else found.tobytes()
 
+    @property
+    def max_seconds(self) -> float | None:
+        return self._subgraph.session.limits.max_seconds
+
+    def charge(self, nbytes: int) -> None:
+        self._subgraph.session.memory.charge(nbytes)
+
     def report_unsupported(self, node: int, reason: str) -> None:
         self.unsupported[self.node(node).index] = reason
 

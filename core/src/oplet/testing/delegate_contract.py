@@ -194,6 +194,13 @@ class _Between(DelegateContext):
     def metadata(self, name: str) -> bytes | None:
         return self.inner.metadata(name)
 
+    @property
+    def max_seconds(self) -> float | None:
+        return self.inner.max_seconds
+
+    def charge(self, nbytes: int) -> None:
+        self.inner.charge(nbytes)
+
     def report_unsupported(self, node: int, reason: str) -> None:
         self.inner.report_unsupported(node, reason)
 

@@ -1,6 +1,7 @@
 """What LiteRT does not survive: nodes that oplet's kernels accept and that can end the process in LiteRT's.
 
-Found by running mutated models (`fuzz/`) with the delegate; ai-edge-litert 2.3.
+Found by running mutated models (`fuzz/`), and one-node models with everything about them turned (`tests/delegate_sweep/`), with the
+delegate; ai-edge-litert 2.3. A rule is as wide as its cause in LiteRT's sources, which it names.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
-from oplet.schema.options import LocalResponseNormalizationOptions, ReverseSequenceOptions
+from oplet.schema.options import LocalResponseNormalizationOptions, ReverseSequenceOptions, StridedSliceOptions
 
 __all__ = ["dies_of"]
 
@@ -29,6 +30,16 @@ _WEIGHTED = frozenset(
         _Op.TRANSPOSE_CONV, _Op.UNIDIRECTIONAL_SEQUENCE_LSTM,
     }
 )  # fmt: skip
+_WEIGHTED_LAYERS = frozenset({_Op.CONV_2D, _Op.DEPTHWISE_CONV_2D, _Op.FULLY_CONNECTED})
+_T = TensorType
+#: The types of data and weights of which its layers have kernels.
+_LAYERS = frozenset(
+    {
+        (_T.FLOAT32, _T.FLOAT32), (_T.FLOAT32, _T.INT8), (_T.FLOAT32, _T.INT4), (_T.FLOAT32, _T.INT2), (_T.FLOAT32, _T.UINT8),
+        (_T.FLOAT16, _T.FLOAT16), (_T.BFLOAT16, _T.BFLOAT16), (_T.INT8, _T.INT8), (_T.INT8, _T.INT4), (_T.INT8, _T.INT2),
+        (_T.UINT8, _T.UINT8), (_T.INT16, _T.INT8), (_T.INT16, _T.INT4),
+    }
+)  # fmt: skip
 #: Where it looks whether an input is left out.
 _OPTIONAL = frozenset(
     {
@@ -37,6 +48,9 @@ _OPTIONAL = frozenset(
     }
 )  # fmt: skip
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+#: Broadcasting kernels check that there are no more dimensions with an abort (reference/broadcast_loop.h, select.h), and no kernel is
+#: written for more: tables of eight are common (transpose.h, strided_slice.h, reduce.h).
+_MOST_DIMENSIONS = 8
 _WIDEST = 1024
 #: Its fixed-point arithmetic is made for scales that are nearer to one another than this.
 _FARTHEST = 2.0**16
@@ -46,6 +60,8 @@ def dies_of(node: Node) -> str:
     """What could end the process if LiteRT ran the node; "" if nothing is known."""
     tensors = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
     for tensor in tensors:
+        if tensor.ndim > _MOST_DIMENSIONS:
+            return f"{tensor} has {tensor.ndim} dimensions, and some of LiteRT's kernels end the process above {_MOST_DIMENSIONS}"
         if not tensor.size:
             return f"{tensor} is empty, and some of LiteRT's kernels end the process then"
         if tensor.sparsity is not None and tensor.type not in (TensorType.FLOAT32, TensorType.FLOAT16):
@@ -59,6 +75,10 @@ def dies_of(node: Node) -> str:
         return "LiteRT does not look whether its optional input is there"
     if node.op not in _WEIGHTED and _far_apart(tensors):
         return "LiteRT ends the process where scales differ so much"
+    if getattr(node.raw_options, "fused_activation_function", 0) and any(
+        t.type in _QUANTIZED and t.quantization is None for t in node.outputs
+    ):
+        return "without a scale LiteRT clamps to bounds that it has not computed"
     return _of_this_operator(node)
 
 
@@ -81,12 +101,27 @@ def _of_this_operator(node: Node) -> str:
         return "LiteRT does not look whether its weights are constant"
     if node.op is _Op.DEPTHWISE_CONV_2D and not node.has_input(2):
         return "LiteRT ends the process where the bias is left out"
-    if node.op is _Op.RESHAPE and len(node.inputs) < 2 and node.raw_options is None:
-        return "LiteRT ends the process where no shape is given"
+    if node.op is _Op.RESHAPE:
+        return _of_reshape(node)
+    if node.op is _Op.STRIDED_SLICE and node.options(StridedSliceOptions).offset:
+        # Its prepare takes the end for the size without a look at the input, and its eval reads there (strided_slice.cc).
+        return "LiteRT does not look whether an end that counts from the begin lies inside"
+    if node.op in _WEIGHTED_LAYERS and (node.inputs[0].type, node.inputs[1].type) not in _LAYERS:
+        return f"LiteRT reads the bytes of {node.inputs[1].type.name} weights as if they were others"
     if node.op in _DIVIDES and node.inputs[1].type in (TensorType.INT32, TensorType.INT64):
         divisor = node.inputs[1]
         if not divisor.is_constant or np.isin(divisor.data, (0, -1)).any():
             return "LiteRT ends the process where the lowest number is divided by -1"
+    return ""
+
+
+def _of_reshape(node: Node) -> str:
+    """LiteRT takes the second input for the shape only if it is a vector of INT32, and else what the options say, if they do."""
+    if len(node.inputs) < 2:
+        return "LiteRT ends the process where no shape is given" if node.raw_options is None else ""
+    shape = node.inputs[1]
+    if not shape.is_constant or shape.type is not TensorType.INT32 or shape.ndim != 1:
+        return "LiteRT looks for the shape elsewhere if it is no constant vector of INT32"
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,15 +15,17 @@ from oplet import (
     Node,
     NodeSubset,
     Tensor,
+    charge,
     kernel_registration,
     largest_partitions,
 )
-from oplet.errors import ModelError
+from oplet.errors import LimitError, ModelError
 from oplet_litert_delegate.claims import refuses, unpacks_constant
 from oplet_litert_delegate.engine import Engine, RefusedError
 from oplet_litert_delegate.kernel import LiteRTKernel
 from oplet_litert_delegate.part import Source, write_part
 from oplet_litert_delegate.settings import Settings
+from oplet_litert_delegate.sizes import WORK_PER_SECOND, Size, size_of, size_of_all
 
 __all__ = ["LiteRTDelegate"]
 
@@ -77,6 +79,7 @@ class _Claim:
         self._context = context
         self._settings = settings
         self._complaints = 0
+        self._seconds = context.max_seconds
         self._num_threads = settings.num_threads or context.num_threads
         plan = [context.node(index) for index in context.execution_plan]
         self._own = _own_variables(context, plan)
@@ -84,7 +87,7 @@ class _Claim:
         for node in plan:
             if node.delegate is not None:
                 continue
-            if why := refuses(node, self._own, xnnpack=settings.xnnpack == 1):
+            if why := refuses(node, self._own, xnnpack=settings.xnnpack == 1) or self._too_large(size_of(node)):
                 self.refused[node.index] = why
                 continue
             self.nodes.add(node.index)
@@ -112,19 +115,37 @@ class _Claim:
             wanted = {tuple(subset.nodes) for subset in partitions}
             self.engines = {nodes: engine for nodes, engine in self.engines.items() if nodes in wanted}
 
-    def make_engine(self, nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Engine:
+    def make_engine(self, nodes: Sequence[Node], outputs: Sequence[Tensor], charge: Callable[[int], None] = charge) -> Engine:
         """What runs nodes, for the shapes of now.
+
+        Args:
+            charge: refuses memory that is not allowed.
 
         Raises:
             ModelError: they cannot be written as a model.
-            RefusedError: LiteRT does not take it.
+            RefusedError: LiteRT does not take it, or would take too much.
         """
         for node in nodes:
             if why := refuses(
                 node, self._own, xnnpack=self._settings.xnnpack == 1
             ):  # which may be otherwise than when it was claimed
                 raise RefusedError(why, node)
-        return Engine(write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1)
+        size = size_of_all(nodes, outputs)
+        if why := self._too_large(size, charge):
+            raise RefusedError(why)
+        return Engine(
+            write_part(self._source, nodes, outputs), self._num_threads, xnnpack=self._settings.xnnpack == 1, nbytes=size.nbytes
+        )
+
+    def _too_large(self, size: Size, charge: Callable[[int], None] | None = None) -> str:
+        """Why nodes are more than the limits leave to an engine that nobody can stop; "" if they are not."""
+        try:
+            (charge or self._context.charge)(size.nbytes)
+        except LimitError as error:
+            return f"LiteRT would take more memory than is allowed: {error}"
+        if self._seconds is not None and size.work > WORK_PER_SECOND * self._seconds:
+            return f"LiteRT, which cannot be stopped, may take longer than Limits(max_seconds={self._seconds}) allows"
+        return ""
 
     def _superfluous(self, nodes: Nodes, outputs: Sequence[int]) -> dict[int, str]:
         """Nodes of the partition that would do nothing but unpack constants for others, who can do it themselves."""
@@ -143,8 +164,11 @@ class _Claim:
             return dict.fromkeys(nodes, "nobody reads what comes out of its partition")
         context = self._context
         try:
+            taken = sum(engine.nbytes for engine in self.engines.values())
             self.engines[nodes] = self.make_engine(
-                [context.node(index) for index in nodes], [context.tensors[index] for index in outputs]
+                [context.node(index) for index in nodes],
+                [context.tensors[index] for index in outputs],
+                lambda nbytes: context.charge(taken + nbytes),
             )
         except ModelError as error:
             return dict.fromkeys(nodes, f"its partition cannot be written as a model: {error}")

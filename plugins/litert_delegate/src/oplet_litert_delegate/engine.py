@@ -59,14 +59,16 @@ class Engine:
         inputs: what it is fed with.
         outputs: what it makes.
         variables: what it keeps from one run to the next.
+        nbytes: the memory that it takes, about.
     """
 
-    def __init__(self, part: Part, num_threads: int, *, xnnpack: bool) -> None:
+    def __init__(self, part: Part, num_threads: int, *, xnnpack: bool, nbytes: int = 0) -> None:
         """
         Raises:
             RefusedError: LiteRT does not take the part.
         """
         self.part = part
+        self.nbytes = nbytes
         _check(part)
         try:
             self._interpreter = _opened(part, num_threads, xnnpack=xnnpack)

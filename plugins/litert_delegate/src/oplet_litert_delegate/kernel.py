@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, DelegateKernel, Node
-from oplet.errors import DelegateApplicationError, InvokeError, ModelError
+from oplet import Context, DelegateKernel, Node, charge
+from oplet.errors import DelegateApplicationError, InvokeError, LimitError, ModelError
 from oplet_litert_delegate.engine import Engine, Port, RefusedError
 
 __all__ = ["LiteRTKernel"]
@@ -40,6 +41,9 @@ class LiteRTKernel(DelegateKernel):
                 self._engine = self._make_engine()
             except (RefusedError, ModelError) as error:
                 raise DelegateApplicationError(f"The shapes are others now, and {error}.") from error  # it is asked again
+        else:
+            with suppress(LimitError):  # it was allowed when it was made, beside what there was then
+                charge(self._engine.nbytes)
         engine = self._current
         for port in engine.outputs:
             context.resize_tensor(port.tensor, () if port.view is None else port.view.shape)

@@ -65,6 +65,50 @@ def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvi
     return engine().compile_model(model, device, told)
 
 
+def memory(model: openvino.Model) -> int:
+    """Bytes that a graph takes, about: what is alive at once, and its constants, which are laid out anew.
+
+    OpenVINO takes them when it compiles, and asks nobody.
+    """
+    nodes = model.get_ordered_ops()
+    last = {source: place for place, node in enumerate(nodes) for source in _sources(node)}
+    now = most = fixed = 0
+    for place, node in enumerate(nodes):
+        made = sum(_nbytes(output) for output in node.outputs())
+        if node.get_type_name() == "Constant":
+            fixed += made
+            continue
+        now += made
+        most = max(most, now)
+        for source in _sources(node):
+            if last[source] == place and source.get_type_name() not in ("Constant", "Parameter"):
+                now -= sum(_nbytes(output) for output in source.outputs())
+    return most + fixed
+
+
+def _sources(node: openvino.Node) -> set[openvino.Node]:
+    return {value.get_node() for value in node.input_values()}
+
+
+def _nbytes(output: openvino.Output) -> int:
+    shape = output.get_partial_shape()
+    return int(math.prod(shape.to_shape()) * output.get_element_type().size) if shape.is_static else 0
+
+
+def work(model: openvino.Model) -> int:
+    """How many values a graph multiplies or moves."""
+    return sum(_multiplications(node) or _values(node) for node in model.get_ordered_ops())
+
+
+def _values(node: openvino.Node) -> int:
+    found = sum(
+        math.prod(output.get_partial_shape().to_shape()) for output in node.outputs() if output.get_partial_shape().is_static
+    )
+    if node.get_type_name().endswith("Pool"):
+        return int(found * math.prod(node.get_attributes()["kernel"]))
+    return 0 if node.get_type_name() == "Constant" else found
+
+
 def _multiplications(node: openvino.Node) -> int:
     """How many a convolution or a product of matrices makes; 0 for other nodes."""
     kind = node.get_type_name()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 try:
@@ -24,6 +25,7 @@ from oplet import (
     kernel_registration,
     largest_partitions,
 )
+from oplet.errors import LimitError
 from oplet_openvino_delegate import compiling
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.kernel import PartitionKernel
@@ -71,7 +73,7 @@ class OpenVinoDelegate(Delegate):
     def prepare(self, context: DelegateContext) -> None:
         threads = self.num_threads or context.num_threads
         told = compiling.settings(self.device, threads, self.options.get("cache_dir", ""))
-        engine = Engine(self.device, told, self.options.get("quantized") == "1")
+        engine = Engine(self.device, told, self.options.get("quantized") == "1", context.max_seconds)
         refused = _refusals(context, engine)
         partitions = self._partitions(context, refused, engine)
         for index, reason in refused.items():
@@ -96,7 +98,9 @@ class OpenVinoDelegate(Delegate):
             for nodes, subset in wanted.items():
                 if nodes not in made:
                     inputs, outputs = ([context.tensors[i] for i in indices] for indices in (subset.inputs, subset.outputs))
-                    trouble = _attempt(made, nodes, [context.node(i) for i in nodes], inputs, outputs, engine)
+                    taken = sum(partition.nbytes for key, partition in made.items() if key in wanted)
+                    charge = partial(_charge, context, taken)
+                    trouble = _attempt(made, nodes, [context.node(i) for i in nodes], inputs, outputs, engine, charge)
                     refused.update(trouble)
             if not any(nodes not in made for nodes in wanted):
                 return {nodes: made[nodes] for nodes in wanted}
@@ -121,6 +125,11 @@ def _more_than_copies(
     for subset in copies:
         refused.update(dict.fromkeys(subset.nodes, "its partition would only copy, which the runtime does faster"))
     return [subset for subset in partitions if subset not in copies]
+
+
+def _charge(context: DelegateContext, taken: int, nbytes: int) -> None:
+    """Refuse a partition's memory that is not allowed besides that of the partitions before it."""
+    context.charge(taken + nbytes)
 
 
 def _refusals(context: DelegateContext, engine: Engine) -> dict[int, str]:
@@ -148,10 +157,13 @@ def _attempt(
     inputs: Sequence[Tensor],
     outputs: Sequence[Tensor],
     engine: Engine,
+    charge: Callable[[int], None],
 ) -> dict[int, str]:
     """Compile a partition; what is given back, and why."""
     try:
-        made[indices] = compile_partition(nodes, inputs, outputs, engine)
+        made[indices] = compile_partition(nodes, inputs, outputs, engine, charge)
+    except LimitError as error:
+        return dict.fromkeys(indices, f"OpenVINO would take more memory than is allowed: {error}")
     except Untranslatable as error:
         return {error.node.index: error.reason}
     except RuntimeError as error:

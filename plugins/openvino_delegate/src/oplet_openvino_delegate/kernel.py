@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import openvino
 
-from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel
-from oplet.errors import DelegateApplicationError, text_of
+from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel, charge
+from oplet.errors import DelegateApplicationError, LimitError, text_of
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.partition import Engine, Partition, array_tensor, compile_partition, key_of
 
@@ -35,11 +36,14 @@ class PartitionKernel(DelegateKernel):
         if self.partition is None or self.partition.key != key_of(nodes):
             self.partition = None  # before the next one is made: two take the memory of two
             try:
-                self.partition = compile_partition(nodes, self.params.input_tensors, outputs, self.engine)
+                self.partition = compile_partition(nodes, self.params.input_tensors, outputs, self.engine, charge)
             except (Untranslatable, RuntimeError) as error:  # the runtime asks the delegate again, which claims less
                 raise DelegateApplicationError(
                     f"OpenVINO does not run the partition with these shapes: {text_of(error)}"
                 ) from error
+        else:
+            with suppress(LimitError):  # it was allowed when it was made, beside what there was then
+                charge(self.partition.nbytes)
         for tensor in outputs:
             context.resize_tensor(tensor, tensor.shape)
 

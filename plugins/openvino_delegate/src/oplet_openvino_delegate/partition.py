@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import openvino
@@ -15,6 +15,8 @@ from oplet_openvino_delegate.translators import MOVED, refusal, translator
 
 #: Constants that the runtime computed are compared by value up to this many elements: beyond, they are weights.
 _COMPARED = 1024
+#: Multiplications that OpenVINO makes in a second on one thread, at least about.
+_WORK_PER_SECOND = 1_000_000_000
 
 
 class Engine(NamedTuple):
@@ -24,11 +26,13 @@ class Engine(NamedTuple):
         device: what they run on.
         told: what OpenVINO's compiler is told.
         layers_of_8_bits: whether quantized layers are claimed.
+        max_seconds: how long an invoke may take, None for any time.
     """
 
     device: str
     told: dict[str, Any]
     layers_of_8_bits: bool
+    max_seconds: float | None = None
 
 
 class Partition(NamedTuple):
@@ -38,6 +42,7 @@ class Partition(NamedTuple):
         compiled: what OpenVINO made of it.
         inputs: the tensors that it is fed, in the order of its parameters.
         key: what it was made for: `key_of` the partition.
+        nbytes: the memory that it takes, about.
         handed_on: outputs that are an input as it is: positions of both. OpenVINO leaves the memory alone that they are given.
     """
 
@@ -45,6 +50,7 @@ class Partition(NamedTuple):
     inputs: list[Tensor]
     key: list[Any]
     handed_on: dict[int, int]
+    nbytes: int = 0
 
 
 class _Same:
@@ -91,20 +97,29 @@ def translated(
             if found is not None:
                 builder.moving = found.types is MOVED
                 found.translate(builder, node)
-        except (RuntimeError, TypeError, ValueError) as error:  # what OpenVINO's functions raise
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:  # what OpenVINO's functions raise
             raise Untranslatable(node, f"OpenVINO refuses it: {first_line(error)}") from error
         builder.check(node)
     return builder.model(outputs), list(builder.parameters)
 
 
-def compile_partition(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor], engine: Engine) -> Partition:
+def compile_partition(
+    nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor], engine: Engine, charge: Callable[[int], None]
+) -> Partition:
     """Translate and compile some nodes, and run them once: what OpenVINO cannot run, it may say only then.
+
+    Args:
+        charge: refuses memory that is not allowed.
 
     Raises:
         Untranslatable: one of the nodes cannot be translated.
-        RuntimeError: OpenVINO does not compile or run the graph.
+        RuntimeError: OpenVINO does not compile or run the graph, or would take more than the limits leave to it.
     """
     model, fed = translated(nodes, inputs, outputs, layers_of_8_bits=engine.layers_of_8_bits)
+    nbytes = compiling.memory(model)
+    charge(nbytes)
+    if engine.max_seconds is not None and compiling.work(model) > _WORK_PER_SECOND * engine.max_seconds:
+        raise RuntimeError(f"nobody can stop it, and it may take longer than Limits(max_seconds={engine.max_seconds}) allows")
     sources = [result.input_value(0).get_node() for result in model.get_results()]
     handed_on = {
         place: model.get_parameter_index(node) for place, node in enumerate(sources) if node.get_type_name() == "Parameter"
@@ -116,7 +131,7 @@ def compile_partition(nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: 
         shape = tuple(request.get_output_tensor(position).shape)
         if shape != tensor.shape:
             raise RuntimeError(f"it makes {list(shape)} of {tensor}")
-    return Partition(compiled, fed, key_of(nodes), handed_on)
+    return Partition(compiled, fed, key_of(nodes), handed_on, nbytes)
 
 
 def array_tensor(array: NDArray[Any]) -> openvino.Tensor:

@@ -104,7 +104,10 @@ def refusal(node: Node, *, layers_of_8_bits: bool = False) -> str:
         reason = _unfit(tensor, types)
         if reason:
             return reason
-    return found.refuses(node)
+    try:
+        return found.refuses(node)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a shape that the translation was not written for
+        return f"it is not as {node.op_name} is wont to be: {type(error).__name__}: {error}"
 
 
 def _unfit(tensor: Tensor, types: Collection[TensorType] | None) -> str:

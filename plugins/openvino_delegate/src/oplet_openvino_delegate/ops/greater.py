@@ -1,9 +1,16 @@
-"""GREATER of floats."""
+"""GREATER of floats: LESS the other way round, as OpenVINO 2026.4 finds what is no number greater than anything."""
 
 from __future__ import annotations
 
 from openvino import opset13 as ov
 
 from oplet_openvino_delegate.elementwise import comparison
+from oplet_openvino_delegate.graph import Value
 
-TRANSLATOR = comparison(ov.greater)
+
+def make(x: Value, y: Value) -> Value:
+    """The operator's result."""
+    return ov.less(y, x)
+
+
+TRANSLATOR = comparison(make)

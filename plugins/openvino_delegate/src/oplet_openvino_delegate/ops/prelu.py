@@ -16,7 +16,7 @@ def translate(graph: GraphBuilder, node: Node) -> None:
     data, alpha = node.inputs
     out = node.outputs[0]
     planes, (value, slope) = operands(graph, (data, alpha), out)
-    if alpha.size == alpha.shape[-1] == data.shape[-1] and planes:  # one for each channel: OpenVINO's own operator
+    if planes and alpha.ndim and alpha.size == alpha.shape[-1] == data.shape[-1]:  # one for each channel: OpenVINO's own operator
         graph.put_planes(out, ov.prelu(value, graph.reshaped(slope, (alpha.size,))))
         return
     zero = graph.constant(np.float32(0))
