@@ -65,7 +65,8 @@ def test_weights_that_many_nodes_lay_out_count_against_the_limit_on_memory(fille
 @pytest.mark.parametrize("filled", [False, True])
 def test_weights_that_one_node_lays_out_are_not_counted_twice(filled: bool) -> None:
     model = convolutions(1, filled)
-    assert compiled(allocated(model, max_arena_bytes=125_000)) == 1  # the maps, and what FILL makes
+    # 20 kB of maps, 64 kB of weights in the layout of the kernel, and those that FILL makes.
+    assert compiled(allocated(model, max_arena_bytes=160_000 if filled else 95_000)) == 1
 
 
 def test_few_filters_are_laid_out_as_many_only_where_there_is_room() -> None:

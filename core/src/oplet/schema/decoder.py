@@ -291,11 +291,22 @@ class Decoder:
         if text is None:
             self.spend_text(length + STRING_HEAD, start)
             raw = bytes(self.buffer[start : start + length])
-            if not raw.isascii():
-                self.spend_text(length * (3 if int(self.array[start : start + length].max()) >= _ASTRAL else 1), start)
-            text = raw.decode("utf-8", "surrogateescape")
+            text = raw.decode("utf-8", "surrogateescape") if raw.isascii() else self.wide(raw, start)
             if length > _LONG:
                 self.strings[start] = text
+        return text
+
+    def wide(self, raw: bytes, start: int) -> str:
+        """A string that is not ASCII, of which Python keeps all characters as wide as the widest."""
+        units = np.frombuffer(raw, np.uint8)
+        followers = int(np.count_nonzero((units & 0xC0) == 0x80))
+        leaders = sum(int(np.count_nonzero(units >= lead)) for lead in (0xC0, 0xE0, _ASTRAL))
+        width = 4 if int(units.max()) >= _ASTRAL else 2
+        characters = len(raw) - followers if followers == leaders else len(raw)  # bytes that are no UTF-8 become one each
+        spent = max(0, characters * width - len(raw))
+        self.spend_text(spent, start)
+        text = raw.decode("utf-8", "surrogateescape")
+        self.spend_text(max(0, len(text) * width - len(raw) - spent), start)
         return text
 
     def spend_text(self, nbytes: int, start: int) -> None:
