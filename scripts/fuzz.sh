@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=${OPLET_VENV:-.venv-test}
 . scripts/venv.sh
-install -r requirements-fuzz.txt
+install_known -r requirements-fuzz.txt
 minutes=${1:-10}
 folder=${2:-fuzz-findings}
 mkdir -p "$folder/fuzz_reader" "$folder/fuzz_model"

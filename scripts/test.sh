@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=${OPLET_VENV:-.venv-test}
 . scripts/venv.sh
-install -r requirements-dev.txt ${OPLET_REQUIREMENTS:+-r "$OPLET_REQUIREMENTS"}
+install_known -r requirements-dev.txt ${OPLET_REQUIREMENTS:+-r "$OPLET_REQUIREMENTS"}
 bin=$venv/bin
 "$bin/ruff" check .
 "$bin/ruff" format --check .

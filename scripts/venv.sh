@@ -1,4 +1,5 @@
-# Sourced: make the virtual environment $venv if it is not there, and give `install`, which installs into it.
+# Sourced: make the virtual environment $venv if it is not there, and give `install`, which installs into it, and `install_known`,
+# which takes the versions of constraints.txt where the index has them all.
 # Debian keeps pip's bundle for new environments in a package of its own; without it the system's pip serves them.
 python=${PYTHON:-python3}
 if [ ! -x "$venv/bin/python" ]; then
@@ -10,4 +11,9 @@ install() {
     else
         "$python" -m pip --python "$venv/bin/python" install --quiet --disable-pip-version-check "$@"
     fi
+}
+install_known() {
+    install "$@" -c constraints.txt && return
+    echo "$0: not all versions of constraints.txt can be had here; the bounds in the requirements alone hold" >&2
+    install "$@"
 }

@@ -33,7 +33,8 @@ def run_beside(tmp_path: Path, installed: list[str], tests: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "libraries"), [("numba_ops", ["numba>=0.59", "llvmlite"]), ("openvino_delegate", ["openvino>=2025.0"])]
+    ("package", "libraries"),
+    [("numba_ops", ["numba>=0.59,<0.70", "llvmlite"]), ("openvino_delegate", ["openvino>=2025.0,<2027"])],
 )
 def test_a_package_on_a_large_library_passes_its_tests(package: str, libraries: list[str], tmp_path: Path) -> None:
     # Not in the environment of the other tests: the libraries are large, and the numpy kernels are theirs to test.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -297,10 +298,10 @@ def test_the_same_model_gives_the_same_bytes_in_every_process(model, tmp_path):
 
 
 def test_without_the_package_that_lays_out_the_command_to_install_it_is_named(oplet, model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "grandalf.layouts", None)
+    monkeypatch.setitem(sys.modules, "graphlay", None)
     ran = oplet("partition", model, "--delegate", "example", "--svg", "out.svg")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == 'oplet: Drawing a graph needs grandalf; install it: pip install "oplet[graph]".\n'
+    assert ran.err == 'oplet: Drawing a graph needs graphlay; install it: pip install "oplet[graph]".\n'
     assert oplet("partition", model, "--delegate", "example").code == 0
 
 
@@ -318,10 +319,30 @@ def test_boxes_do_not_overlap_and_edges_lead_downwards():
         assert places.boxes[source][1] < places.boxes[target][1]
 
 
-def test_overlapping_boxes_move_as_little_as_possible():
-    gap = layout._GAP_X
-    assert layout._spread([0, 100], [20, 20]) == [0, 100]
-    assert layout._spread([50, 50], [20, 20]) == [50 - (20 + gap) / 2, 50 + (20 + gap) / 2]
+def test_edges_lead_from_box_to_box_and_pass_beside_the_others():
+    random = np.random.default_rng(1)
+    sizes = [(float(random.integers(60, 250)), float(random.integers(20, 90))) for _ in range(60)]
+    edges = {(int(random.integers(max(0, i - 9), i)), i) for i in range(1, 60)}
+    places = lay_out(sizes, edges)
+    assert set(places.edges) == edges
+    inside = 0
+    for (source, target), line in places.edges.items():
+        for box, (x, y), side in ((source, line[0], 1), (target, line[-1], -1)):
+            (middle, centre), (width, height) = places.boxes[box], sizes[box]
+            assert abs(x - middle) <= width / 2 + 1e-6
+            assert y == pytest.approx(centre + side * height / 2)
+        assert all(above[1] <= below[1] for above, below in itertools.pairwise(line))
+        points = [p + (q - p) * t for p, q in itertools.pairwise(np.array(line)) for t in np.linspace(0, 1, 20)]
+        others = [box for box in range(60) if box not in (source, target)]
+        middles, halves = np.array(places.boxes)[others], np.array(sizes)[others] / 2 - 1
+        inside += any((abs(middles - point) < halves).all(1).any() for point in points)
+    assert inside <= 1  # of 59: the package promises few, not none
+
+
+def test_a_graph_that_the_package_refuses_is_told_with_its_reason(monkeypatch):
+    monkeypatch.setitem(layout._OPTIONS, "limits", {"max_nodes": 1})
+    with pytest.raises(layout.LayoutError, match="does not lay this graph of 2 boxes and 1 edges out"):
+        lay_out([(10.0, 10.0)] * 2, [(0, 1)])
 
 
 @pytest.mark.parametrize(

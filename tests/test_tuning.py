@@ -247,6 +247,43 @@ def test_a_damaged_file_is_measured_over(packages, caplog):
     assert opened(content).choice.remembered
 
 
+@pytest.mark.parametrize(
+    "planted",
+    [
+        {"delegates": ["broken:path=/tmp/x.so"]},
+        {"delegates": ["some_delegates:Quick"]},
+        {"delegates": ["quick", "quick"]},
+        {"prefer": ["somebody", "builtin_ops"]},
+        {"kernels": "slow", "prefer": []},
+        {"kernels": ["slow"]},
+    ],
+    ids=str,
+)
+def test_a_planted_file_chooses_nothing_that_measuring_could_not(packages, caplog, planted):
+    content = model_of("Slow")
+    first = opened(content).choice
+    with open(first.path) as file:
+        kept = json.load(file)
+    with open(first.path, "w") as file:
+        json.dump({**kept, "choice": {**kept["choice"], **planted}}, file)
+    choice = opened(content).choice
+    assert not choice.remembered
+    assert choice.candidate in [trial.candidate for trial in choice.trials]
+    assert "is damaged" in caplog.text
+
+
+@pytest.mark.parametrize("planted", [{"seconds": "1"}, {"seconds": -1}, {"why": 7}, {"claimed": ["x"]}, {"nodes": None}], ids=str)
+def test_a_planted_file_with_values_of_other_kinds_is_measured_over(packages, planted):
+    content = model_of("Slow")
+    path = opened(content).choice.path
+    with open(path) as file:
+        kept = json.load(file)
+    kept["trials"][0].update(planted)
+    with open(path, "w") as file:
+        json.dump(kept, file)
+    assert not opened(content).choice.remembered
+
+
 def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_more(packages, caplog):
     packages.write_text("a file where the folder should be")
     interpreter = opened(model_of("Slow"))

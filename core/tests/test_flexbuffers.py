@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ from flatbuffers import flexbuffers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oplet.model.dispatch import bytecode
 from oplet.schema.flexbuffers import read_flexbuffer
 
 SINGLE = st.one_of(
@@ -90,3 +92,36 @@ def test_vectors_that_share_their_parts_over_and_over_are_refused_soon() -> None
 def test_a_vector_that_holds_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="lie in each other|without end"):
         read_flexbuffer(bytes([1, 0, 10 << 2, 2, 10 << 2, 1]))
+
+
+def test_more_values_than_any_converter_writes_are_refused() -> None:
+    count = (1 << 20) + 1
+    data = struct.pack("<I", count) + bytes(4 * count)
+    root = struct.pack("<I", len(data) - 4) + bytes([11 << 2 | 2, 4])  # a vector of 32-bit integers
+    with pytest.raises(ValueError, match="more than 1,048,576 values"):
+        read_flexbuffer(data + root)
+
+
+def test_options_of_compiled_code_are_read_with_the_same_bounds() -> None:
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        builder.UInt("bytecode_offset", 70_000)
+        builder.UInt("bytecode_size", 9)
+    assert bytecode(bytes(builder.Finish())) == (70_000, 9)
+    # 4 ** 9 values in a hundred bytes, beside what is looked for: the library reads them all, one by one.
+    data = bytearray(b"bytecode_offset\0bytecode_size\0zzz\0")
+    data += bytes([1, 7, 1 << 2])
+    target = len(data) - 2
+    for _ in range(9):
+        data.append(4)
+        start = len(data)
+        data += bytes(start + i - target for i in range(4)) + bytes([10 << 2] * 4)
+        target = start
+    data.append(3)
+    keys = len(data)
+    data += bytes([keys, keys + 1 - 16, keys + 2 - 30])
+    data += bytes([len(data) - keys, 1, 3])  # where the keys are, how wide, how many values
+    values = len(data)
+    data += bytes([7, 9, values + 2 - target, 2 << 2, 2 << 2, 10 << 2])
+    data += bytes([len(data) - values, 9 << 2, 1])
+    assert bytecode(bytes(data)) is None

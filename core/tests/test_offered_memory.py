@@ -133,3 +133,14 @@ def test_a_delegate_sees_the_model() -> None:
     make(delegate)
     [subgraph] = delegate.seen_model.root.subgraphs
     assert subgraph.name == "three times"
+
+
+def test_offered_memory_shows_nothing_of_what_lay_there_before() -> None:
+    delegate = Offering(0, 1, 2)
+    delegate.make = lambda shape: np.full(shape, 1e30, F32)
+    interpreter = make(delegate)
+    interpreter.resize_tensor_input(0, [4])
+    interpreter.allocate_tensors()
+    assert delegate.taken == [True, True]
+    for details in (*interpreter.get_input_details(), *interpreter.get_output_details()):
+        np.testing.assert_array_equal(interpreter.get_tensor(details["index"]), np.zeros(4, F32))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 
 from oplet.errors import ModelError
+from oplet.schema.flexbuffers import read_flexbuffer
 
 __all__ = ["DISPATCH_OP", "bytecode", "with_bytecode_at"]
 
@@ -18,13 +19,13 @@ _UINT64 = struct.Struct("<Q")
 
 def bytecode(options: bytes) -> tuple[int, int] | None:
     """Position and size of the code that a node's options refer to; None if they refer to none."""
-    from flatbuffers import flexbuffers
-
     try:
-        values = flexbuffers.Loads(bytearray(options))
-        position, size = values["bytecode_offset"], values["bytecode_size"]
-    except Exception:  # whatever a damaged buffer leads the reader to
+        values = read_flexbuffer(options)
+    except ValueError:
         return None
+    if not isinstance(values, dict):
+        return None
+    position, size = values.get("bytecode_offset"), values.get("bytecode_size")
     return (position, size) if isinstance(position, int) and isinstance(size, int) and position > 0 and size > 0 else None
 
 

@@ -107,7 +107,7 @@ class Placing:
         """
         requests = self._requests
         if offered:
-            requests = [request for request in requests if not self._take(request[0], offered)]
+            requests = [request for request in requests if not self._take(*request, offered)]
         if not requests:
             return
         session = self._context.session
@@ -137,11 +137,13 @@ class Placing:
             if life.last == self._end:  # the caller may read it before a node has written it
                 tensor.data.fill(0)
 
-    def _take(self, tensor: Tensor, offered: Mapping[Tensor, Array]) -> bool:
+    def _take(self, tensor: Tensor, life: memory.Lifetime, offered: Mapping[Tensor, Array]) -> bool:
         """Give a tensor the memory that a kernel offers for it, if one does; whether it has it."""
         array = offered.get(tensor)
         if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):  # given another shape since
             return False
         self._context.session.memory.give_back(tensor)
         tensor.provide(array)
+        if life.last == self._end:
+            array.fill(0)
         return True

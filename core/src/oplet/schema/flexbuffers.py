@@ -15,6 +15,8 @@ __all__ = ["read_flexbuffer"]
 _DEEPEST: Final = 32
 #: Values and characters that one byte may stand for: keys and strings are shared, nothing else is.
 _SHARED: Final = 64
+#: Values altogether, each of which becomes an object of Python: far more than any converter writes.
+_MOST: Final = 1 << 20
 
 _INTEGERS: Final = {1: "<b", 2: "<h", 4: "<i", 8: "<q"}
 _UNSIGNED: Final = {1: "<B", 2: "<H", 4: "<I", 8: "<Q"}
@@ -45,10 +47,14 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._left = _SHARED * len(data)
+        self._values = _MOST
 
     def value(self, place: int, width: int, packed: int, depth: int) -> Any:
         """The value at a place, of the type that a packed byte says; `width` is that of the vector it stands in."""
         self._spend(1)
+        self._values -= 1
+        if self._values < 0:
+            raise ValueError(f"it has more than {_MOST:,} values")
         kind, own = packed >> 2, 1 << (packed & 3)
         if kind == _NULL:
             return None

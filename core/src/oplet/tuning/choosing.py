@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from oplet.errors import DelegateError, DelegateLoadError, OpletError
 from oplet.plugins.selection import Preference
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
-from oplet.tuning.candidates import Candidate
+from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
 from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
 from oplet.tuning.remembering import choice_file, key_of, recall, remember
 
@@ -135,8 +135,8 @@ def choose(
     if content is not None:
         try:
             trials = tuple(_trial(trial) for trial in content["trials"])
-            choice = Choice(_candidate(content["choice"]), trials, True, choice_file(key))
-        except (KeyError, TypeError, ValueError) as error:
+            choice = Choice(_possible(_candidate(content["choice"]), model, manager), trials, True, choice_file(key))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             logger.warning("%s is damaged, all is measured again: %s", choice_file(key), error)
         else:
             logger.info("%s (remembered in %s)", choice, choice.path)
@@ -154,12 +154,31 @@ def choose(
 
 
 def _candidate(content: Mapping[str, Any]) -> Candidate:
-    return Candidate(str(content["kernels"]), tuple(content["prefer"]), tuple(content["delegates"]))
+    texts = content["kernels"], *content["prefer"], *content["delegates"]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name is no text")
+    return Candidate(content["kernels"], tuple(content["prefer"]), tuple(content["delegates"]))
+
+
+def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Candidate:
+    """The candidate, if it is one that measuring could have chosen here: a remembered file may be somebody else's.
+
+    Raises:
+        ValueError: it is not.
+    """
+    delegates = candidate.delegates
+    known = len(set(delegates)) == len(delegates) and set(delegates) <= set(delegate_names(manager))
+    if not known or replace(candidate, delegates=()) not in kernel_sets(manager, _builtins(model)):
+        raise ValueError(f"'{candidate}' is no way of running this model with what is installed")
+    return candidate
 
 
 def _trial(content: Mapping[str, Any]) -> Trial:
-    rest = {name: content[name] for name in ("seconds", "error", "nodes", "why")}
-    return Trial(_candidate(content["candidate"]), claimed=tuple(content["claimed"]), **rest)
+    seconds, error, nodes, why = (content[name] for name in ("seconds", "error", "nodes", "why"))
+    numbers = *(value for value in (seconds, error) if value is not None), nodes, *content["claimed"]
+    if not isinstance(why, str) or not all(isinstance(number, int | float) and not number < 0 for number in numbers):
+        raise ValueError("what came out for a candidate is no number, or its reason no text")
+    return Trial(_candidate(content["candidate"]), seconds, error, tuple(content["claimed"]), nodes, why)
 
 
 def _builtins(model: Model) -> list[tuple[BuiltinOperator, int]]:

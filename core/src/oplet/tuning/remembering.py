@@ -57,15 +57,17 @@ def key_of(model: Model, manager: PluginManager, **settings: Any) -> dict[str, A
 
 
 def choice_file(key: Mapping[str, Any]) -> str:
-    """The path of the file that holds the choice of a key."""
+    """The path of the file that holds the choice of a key, "" where the user has no folder for it."""
     text = json.dumps(key, sort_keys=True)
-    return os.path.join(_folder(), "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
+    folder = _folder()
+    return folder and os.path.join(folder, "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
 
 
 def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was remembered under this key, None if nothing was or the file is damaged."""
+    path = choice_file(key)
     with suppress(OSError, ValueError, RecursionError, MemoryError):
-        content = json.loads(read_file(choice_file(key), _LARGEST).decode("utf-8"))
+        content = json.loads(read_file(path, _LARGEST).decode("utf-8")) if path else None
         if isinstance(content, dict) and content.get("key") == json.loads(json.dumps(key)):
             return content
     return None
@@ -78,8 +80,17 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         The file's path, "" if it could not be written.
     """
     path = choice_file(key)
+    if not path:
+        logger.warning(
+            "The choice for this model cannot be remembered, the next interpreter measures again: there is no home folder; name one "
+            "with %s.",
+            FOLDER_VARIABLE,
+        )
+        return ""
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        # What others may write into cannot be believed: a new folder is the user's alone.
+        os.makedirs(os.path.dirname(os.path.dirname(path)), mode=0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         # Two processes may tune one model at once: each writes a file of its own and puts it in place whole.
         write_whole(path, json.dumps({"key": dict(key), **content}, indent=1))
     except OSError as error:
@@ -89,14 +100,22 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _folder() -> str:
+    """The folder of all that is kept, "" where there is none of the user's own.
+
+    A place that is not absolute would lie in the current folder, which may be a stranger's; the specification of the variables for
+    cache folders has such values ignored.
+    """
     given = os.environ.get(FOLDER_VARIABLE)
     if given:
         return given
+    home = os.path.expanduser("~")
     if sys.platform == "win32":
-        return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.expanduser("~"), "oplet")
-    if sys.platform == "darwin":
-        return os.path.expanduser("~/Library/Caches/oplet")
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "oplet")
+        places = [os.environ.get("LOCALAPPDATA", ""), home]
+    elif sys.platform == "darwin":
+        places = [os.path.join(home, "Library", "Caches")]
+    else:
+        places = [os.environ.get("XDG_CACHE_HOME", ""), os.path.join(home, ".cache")]
+    return next((os.path.join(place, "oplet") for place in places if os.path.isabs(place)), "")
 
 
 def _versions(distributions: Iterable[str]) -> dict[str, str]:

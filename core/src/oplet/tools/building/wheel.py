@@ -12,6 +12,8 @@ from oplet.model.whole_file import write_whole
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.sources import Distribution, licence_texts
+from oplet.tools.selection.files import file_labels
+from oplet.tools.text import plain
 
 __all__ = ["CoreParts", "write_wheel"]
 
@@ -140,7 +142,7 @@ def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def _readme(cut: Cut) -> str:
     """What the package index shows: the ops, where they are from, and what they are for."""
-    models = sorted({Path(model).name for need in cut.needs for model in need.models})
+    models = file_labels(model for need in cut.needs for model in need.models)
     lines = [
         f"# {cut.name.replace('_', '-')}",
         "",
@@ -155,7 +157,7 @@ def _readme(cut: Cut) -> str:
             if kernel.min_version == kernel.max_version
             else f"{kernel.min_version} to {kernel.max_version}"
         )
-        lines.append(f"| {kernel.op.replace('|', chr(92) + '|')} | {versions} | {kernel.distribution} |")
+        lines.append(f"| {plain(kernel.op).replace('|', chr(92) + '|')} | {versions} | {kernel.distribution} |")
     lines += [""] + [f"- {source.name} {source.version}: {source.license or 'licence not named'}" for source in cut.sources]
     return "\n".join(lines) + "\n"
 

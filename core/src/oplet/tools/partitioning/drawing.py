@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import textwrap
 from collections import Counter
@@ -35,7 +34,7 @@ text { font: 12px "DejaVu Sans", Verdana, sans-serif; fill: #1c2733; text-anchor
 .sub { font-size: 13px; font-weight: bold; }
 .box { fill: #f6f7f9; stroke: #8d98a5; }
 .port { fill: #ffffff; stroke: #8d98a5; stroke-dasharray: 3 2; }
-.edge { fill: none; stroke: #7c8894; stroke-width: 1.3; }
+.edge { fill: none; stroke: #7c8894; stroke-width: 1.3; stroke-linejoin: round; }
 .border { stroke: #1c2733; stroke-width: 2; }
 .touch { fill: none; stroke: #ffffff; stroke-opacity: 0; stroke-width: 11; pointer-events: stroke; }
 .rule { stroke: #d5dae0; }
@@ -268,18 +267,8 @@ def _draw_box(group: ET.Element, box: _Box, x: float, y: float) -> None:
 
 
 def _path(drawing: _Drawing, source: int, target: int) -> str:
-    """From the lower side of one box to the upper side of another, smoothly through the points between."""
-    layout, boxes = drawing.layout, drawing.boxes
-    (x, y), (end_x, end_y) = layout.boxes[source], layout.boxes[target]
-    start = x, y + boxes[source].size[1] / 2
-    end = end_x, end_y - boxes[target].size[1] / 2
-    d = [f"M{_number(start[0])} {_number(start[1])}"]
-    points = [start, *layout.edges[source, target], end]
-    for (ax, ay), (bx, by) in itertools.pairwise(points):
-        bend = (by - ay) / 2
-        numbers = (ax, ay + bend, bx, by - bend, bx, by)
-        d.append("C" + " ".join(map(_number, numbers)))
-    return " ".join(d)
+    """The line from the lower side of one box to the upper side of another."""
+    return "M" + " L".join(f"{_number(x)} {_number(y)}" for x, y in drawing.layout.edges[source, target])
 
 
 def _marker(root: ET.Element) -> None:

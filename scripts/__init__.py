@@ -1,0 +1,1 @@
+"""What checks and keeps this repository; run from its root: python -m scripts.licences."""
