@@ -158,7 +158,9 @@ def test_tf_lite_is_answered_where_tensorflow_is_not_installed(monkeypatch):
             return None if fullname.startswith("tensorflow") else PathFinder.find_spec(fullname, path, target)
 
     monkeypatch.setattr(sys, "meta_path", [WithoutTensorFlow if f is PathFinder else f for f in sys.meta_path])
-    with open_doors({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, ()):
+    with open_doors({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, ()), pytest.raises(ModuleNotFoundError):
+        import tensorflow.lite  # many programs ask so whether TensorFlow is there
+    with open_doors({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, (), bare=True):
         import tensorflow as tf
 
         assert (tf.lite.Interpreter, tf.lite.experimental.load_delegate) == (1, 2)

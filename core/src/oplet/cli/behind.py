@@ -26,6 +26,10 @@ def behind(
         int | None,
         typer.Option(min=1, metavar="N", help="Threads of interpreters that the program gives no number.", show_default=False),
     ] = None,
+    tensorflow: Annotated[
+        bool,
+        typer.Option("--tensorflow", help="Answer tensorflow.lite also where TensorFlow is not installed.", show_default=False),
+    ] = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
@@ -48,6 +52,7 @@ def behind(
             plugins=settings.plugins(),
             delegates=delegate or (),
             num_threads=num_threads,
+            tensorflow=tensorflow,
             account=account,
         )
     except ModelError:

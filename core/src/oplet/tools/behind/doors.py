@@ -29,7 +29,7 @@ _PUBLIC = {
     for part, names in (("", ("Interpreter",)), (".experimental", ("OpResolverType", "load_delegate")))
 }
 
-#: TensorFlow's public names where it is not installed.
+#: TensorFlow's public names where it is not installed, and programs are to believe that a part of it is.
 _BARE = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
 
 
@@ -64,8 +64,9 @@ class _Door(ModuleType):
 class _Doors(MetaPathFinder, Loader):
     """Finds the doors, and patches TensorFlow's public names when TensorFlow makes them."""
 
-    def __init__(self, names: Mapping[str, Any], insiders: Collection[str]) -> None:
+    def __init__(self, names: Mapping[str, Any], insiders: Collection[str], bare: bool) -> None:
         self._names = names
+        self._bare = bare
         self._insiders = insiders
         self._installed: dict[str, ModuleType] = {}
         self._patched: list[tuple[ModuleType, dict[str, Any]]] = []
@@ -73,7 +74,7 @@ class _Doors(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The spec of a door, of a package around one that is not installed, or of a module to patch; None for all others."""
-        if fullname in DOORS:
+        if fullname in DOORS:  # asked for in a package that is there
             return ModuleSpec(fullname, self, origin="oplet")
         if fullname in _PUBLIC:
             spec = self._elsewhere(fullname, path)
@@ -81,6 +82,8 @@ class _Doors(MetaPathFinder, Loader):
                 spec.loader = _Patching(spec.loader, self)
             return spec
         around = fullname in _BARE or any(door.startswith(f"{fullname}.") for door in DOORS)
+        if fullname.partition(".")[0] == "tensorflow" and not self._bare:
+            return None
         if around and self._elsewhere(fullname, path) is None:
             return ModuleSpec(fullname, self, origin="oplet", is_package=True)
         return None
@@ -171,14 +174,15 @@ class _Patching(Loader):
 
 
 @contextmanager
-def open_doors(names: Mapping[str, Any], insiders: Collection[str]) -> Iterator[Mapping[str, None]]:
+def open_doors(names: Mapping[str, Any], insiders: Collection[str], *, bare: bool = False) -> Iterator[Mapping[str, None]]:
     """Have programs' imports of LiteRT's interpreter answered; gives the modules that somebody asked for, as they are asked for.
 
     Args:
         names: what they find there, LiteRT's names.
         insiders: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
+        bare: answer `tensorflow.lite` also where TensorFlow is not installed. Programs that ask whether it is then go astray.
     """
-    doors = _Doors(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *insiders})
+    doors = _Doors(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *insiders}, bare)
     hidden = {name: sys.modules.pop(name) for name in DOORS if name in sys.modules}
     for name in _PUBLIC:
         if name in sys.modules:

@@ -77,6 +77,7 @@ def run_behind(
     plugins: PluginManager,
     delegates: Sequence[str] = (),
     num_threads: int | None = None,
+    tensorflow: bool = False,
     account: Account | None = None,
 ) -> Account:
     """Run a program in this process as Python would run it, with LiteRT's interpreter answered by oplet.
@@ -88,6 +89,7 @@ def run_behind(
         plugins: where kernels and delegates come from.
         delegates: for interpreters that the program gives none, see `oplet.delegates.text.parse_delegate`, or "auto".
         num_threads: for interpreters that the program gives no number.
+        tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
         account: where to note what ran, also if the program fails.
 
     Returns:
@@ -100,7 +102,7 @@ def run_behind(
     account = account or Account()
     path = program if is_module else _script(program)
     names = _names(account, plugins, delegates, num_threads)
-    with open_doors(names, _plugin_packages()) as used, _as_main(path, arguments, is_module):
+    with open_doors(names, _plugin_packages(), bare=tensorflow) as used, _as_main(path, arguments, is_module):
         try:
             if is_module:
                 runpy.run_module(program, run_name="__main__", alter_sys=True)
