@@ -91,7 +91,7 @@ def test_litert_gets_the_composites_that_xnnpack_computes_as_pytorch_does(name: 
     interpreter.allocate_tensors()
     reports = [report for report in interpreter.explain() if report.subgraph == 0]
     assert [report.op for report in reports] == (
-        ["LiteRT"] if name not in XNNPACK_DIFFERS and not name.startswith("unmasked") else ["STABLEHLO_COMPOSITE"]
+        ["litert"] if name not in XNNPACK_DIFFERS and not name.startswith("unmasked") else ["STABLEHLO_COMPOSITE"]
     )
     assert all(report.subgraph == 0 for report in interpreter.delegation_reports())
 

@@ -292,3 +292,11 @@ def test_a_failing_kernel_is_told_in_one_line(oplet, model, monkeypatch):
     assert ran.code == 1
     assert ran.err.count("\n") == 1
     assert "no luck" in ran.err
+
+
+@pytest.mark.parametrize("option", ["--profile-html", "--trace"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(oplet, model, monkeypatch, tmp_path, option):
+    monkeypatch.setattr("oplet.tools.benchmark.benchmark_model", lambda *_, **__: pytest.fail("it measured"))
+    ran = oplet("benchmark", model, option, tmp_path / "no" / "x")
+    assert ran.code == 1
+    assert "No such file or directory" in ran.err

@@ -139,21 +139,21 @@ def described(oplet, model, *delegates, code=0):
 def test_it_says_which_nodes_go_which_stay_and_why_and_what_crosses_the_borders(oplet, model):
     ran = oplet("partition", model, "--delegate", "example")
     assert ran.code == 0, ran.err
-    assert "MyDelegate takes 3 nodes of 5, in 2 partitions." in ran.out
+    assert "example takes 3 nodes of 5, in 2 partitions." in ran.out
     lines = [re.split(r" {2,}", line.strip()) for line in ran.out.splitlines()]
-    assert ["1", "CONV_2D", "1", "MyDelegate, partition 0"] in lines
-    assert ["2", "RELU", "1", "stays", "MyDelegate: RELU is none of its operators"] in lines
-    assert ["0", "MyDelegate", "0", "2", "2 CONV_2D", "768", "1,536", "672"] in lines
+    assert ["1", "CONV_2D", "1", "example, partition 0"] in lines
+    assert ["2", "RELU", "1", "stays", "example: RELU is none of its operators"] in lines
+    assert ["0", "example", "0", "2", "2 CONV_2D", "768", "1,536", "672"] in lines
     assert ["together", "3", "1,536", "1,548", "680"] in lines
 
 
 def test_json_says_the_same(oplet, model):
     result = described(oplet, model, "example")
-    assert result["delegates"] == ["MyDelegate"]
+    assert result["delegates"] == ["example"]
     assert result["error"] == ""
     [subgraph] = result["subgraphs"]
     assert [node["partition"] for node in subgraph["nodes"]] == [0, 0, None, None, 1]
-    assert subgraph["nodes"][3]["why"] == {"MyDelegate": "ADD is none of its operators"}
+    assert subgraph["nodes"][3]["why"] == {"example": "ADD is none of its operators"}
     assert [partition["nodes"] for partition in subgraph["partitions"]] == [[0, 1], [4]]
     assert subgraph["plan"] == [5, 2, 3, 6]
     first = subgraph["partitions"][0]
@@ -170,18 +170,18 @@ def test_json_says_the_same(oplet, model):
 def test_the_delegate_s_options_count(oplet, model):
     result = described(oplet, model, "example:min_nodes=2")
     assert [partition["nodes"] for partition in result["subgraphs"][0]["partitions"]] == [[0, 1]]
-    assert "min_nodes_per_partition=2" in result["subgraphs"][0]["nodes"][4]["why"]["MyDelegate"]
+    assert "min_nodes_per_partition=2" in result["subgraphs"][0]["nodes"][4]["why"]["example"]
 
 
 @pytest.mark.usefixtures("takers")
 def test_several_delegates_are_asked_in_turn_and_nothing_is_run(oplet, model):
     result = described(oplet, model, "taker:ops='RELU,ADD'", "example", "taker:ops=MEAN")
-    assert result["delegates"] == ["Taker", "MyDelegate", "Taker (2)"]
+    assert result["delegates"] == ["taker", "example", "taker (2)"]
     [subgraph] = result["subgraphs"]
     owners = {partition["index"]: partition["delegate"] for partition in subgraph["partitions"]}
-    assert [owners[node["partition"]] for node in subgraph["nodes"]] == ["MyDelegate"] * 2 + ["Taker"] * 2 + ["MyDelegate"]
+    assert [owners[node["partition"]] for node in subgraph["nodes"]] == ["example"] * 2 + ["taker"] * 2 + ["example"]
     alone = described(oplet, model, "taker:ops=ADD")
-    assert alone["subgraphs"][0]["nodes"][0]["why"] == {"Taker": "not supported"}
+    assert alone["subgraphs"][0]["nodes"][0]["why"] == {"taker": "not supported"}
 
 
 @pytest.mark.usefixtures("takers")
@@ -193,7 +193,7 @@ def test_a_delegate_that_fails_is_named_with_its_reason_and_the_graph_is_shown_a
     )  # fmt: skip
     assert ran.code == 1
     assert ran.err.count("\n") == 1
-    assert "Failing failed on subgraph 0 'main': the device is not there" in ran.err
+    assert "failing failed on subgraph 0 'main': the device is not there" in ran.err
     if format == "json":
         result = json.loads(ran.out)
         assert "the device is" in result["error"]
@@ -264,7 +264,7 @@ def test_the_drawing_shows_the_graph_before_and_after(oplet, model, tmp_path):
     texts = [["".join(text.itertext()) for text in graph.iter(f"{SVG}text")] for graph in (before, after)]
     assert [text for text in texts[0] if "#" in text] == ["CONV_2D #0", "CONV_2D #1", "RELU #2", "ADD #3", "MEAN #4"]
     assert [t for t in texts[1] if "#" in t] == [
-        "MyDelegate #5", "CONV_2D #0", "CONV_2D #1", "RELU #2", "ADD #3", "MyDelegate #6", "MEAN #4",
+        "example #5", "CONV_2D #0", "CONV_2D #1", "RELU #2", "ADD #3", "example #6", "MEAN #4",
     ]  # fmt: skip
     fills = [rect.get("style") for rect in before.iter(f"{SVG}rect")]
     assert fills[1] == fills[2] != fills[5]

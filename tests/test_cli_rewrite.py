@@ -102,6 +102,20 @@ def test_versions_and_the_runtime_are_brought_down(oplet, tmp_path):
         assert words in table
 
 
+def test_bytes_that_nothing_refers_to_are_carried_along_or_left_out_and_told(oplet, digits, tmp_path):
+    path, out = tmp_path / "m.tflite", tmp_path / "out.tflite"
+    path.write_bytes(digits.read_bytes() + b"leftover")
+    ran = oplet("rewrite", path, "-o", out)
+    assert ran.code == 0
+    assert "8 bytes at the end of the file that nothing refers to: written as they are" in ran.out
+    assert not ran.err
+    assert out.read_bytes().endswith(b"leftover")
+    report = json.loads(oplet("rewrite", path, "-o", out, "--drop-unreferenced", "--json").out)
+    assert (report["unreferenced"], report["unreferenced_kept"]) == (8, False)
+    assert not out.read_bytes().endswith(b"leftover")
+    assert_same(run(digits.read_bytes(), images(1)), run(out.read_bytes(), images(1)))
+
+
 def test_metadata_and_the_description_are_changed(oplet, digits, tmp_path):
     note, out = tmp_path / "note.txt", tmp_path / "out.tflite"
     note.write_bytes(b"hello")

@@ -65,7 +65,7 @@ def test_custom_ops_in_python_go_with_everything_else_in_litert() -> None:
         interpreter.set_tensor(detail["index"], image)
         interpreter.invoke()
     runs = {report.op for report in delegated.explain() if "DEQUANTIZE" not in report.op}  # of constants: they ran before
-    assert runs == {"LiteRT", "Landmarks2TransformMatrix", "TransformTensorBilinear", "TransformLandmarks"}
+    assert runs == {"litert", "Landmarks2TransformMatrix", "TransformTensorBilinear", "TransformLandmarks"}
     for output in plain.get_output_details():
         wanted = plain.get_tensor(output["index"])
         np.testing.assert_allclose(delegated.get_tensor(output["index"]), wanted, rtol=1e-4, atol=1e-4)

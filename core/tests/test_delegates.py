@@ -248,6 +248,21 @@ def test_an_unknown_or_ambiguous_name_is_refused_with_what_there_is() -> None:
         registry.add("x", 5)  # type: ignore[arg-type]
 
 
+def test_an_option_without_a_value_is_told_as_such() -> None:
+    registry = DelegateRegistry()
+    registry.add("plain", Delegate)
+    for text in ("plain:min_nodes", "oplet-plain:plain:min_nodes"):
+        with pytest.raises(DelegateError, match=f"'min_nodes' behind the delegate '.*plain' is no option.*as in {text}=VALUE"):
+            registry.find(text)
+
+
+def test_reports_call_a_delegate_what_it_was_asked_for_by() -> None:
+    registry = DelegateRegistry()
+    registry.add("fast", Delegate)
+    assert registry.find("fast").create().name == "fast"
+    assert Delegate().name != "fast"
+
+
 def test_a_delegate_that_cannot_be_loaded_is_a_value_error() -> None:
     """What programs for LiteRT catch around load_delegate; before it is there, and where it refuses its options."""
     registry = DelegateRegistry()

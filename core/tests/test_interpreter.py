@@ -46,6 +46,7 @@ from oplet.errors import (
 )
 from oplet.runtime.profiler import Profiler
 from oplet.testing import one_op_model
+from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
 
@@ -527,6 +528,23 @@ def test_a_missing_builtin_s_error_names_the_custom_ops_that_are_missing_too() -
     graph.set_outputs(z)
     with pytest.raises(OpNotFoundError, match=r"'RELU' version '4'.*Encountered unresolved custom op: Nobodys\."):
         make(builder.to_bytes())
+
+
+def test_many_missing_builtins_are_told_with_the_advice_once() -> None:
+    spec = Spec(F32, [1])
+    names = dict.fromkeys("abcdefgh", spec)
+    ops = [
+        Op(op, f"{source}", f"{target}")
+        for op, source, target in zip(["RELU", "TANH", "ABS", "NEG", "EXP", "LOG", "RELU"], "abcdefg", "bcdefgh")
+    ]
+    with pytest.raises(OpNotFoundError) as missing:
+        make(graph_model(Graph(names, "a", "h", ops)))
+    text = str(missing.value)
+    assert text.count("pip install") == text.count("No installed package serves") == 1
+    assert "2 nodes from node 0 on need it" in text
+    for op in ("TANH' version '1' (node 1)", "ABS' version '1' (node 2)", "LOG' version '1' (node 5)"):
+        assert op in text
+    assert len(text) < 600
 
 
 def test_a_missing_builtin_and_a_version_too_new_are_two_messages() -> None:

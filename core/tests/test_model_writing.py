@@ -283,13 +283,33 @@ def test_an_attached_archive_comes_along_and_stays_readable(absolute: bool) -> N
     assert Model.from_bytes(written).to_bytes() == written
 
 
-def test_bytes_behind_the_model_that_nobody_knows_are_not_dropped() -> None:
+def test_bytes_behind_the_model_that_nothing_refers_to_come_along_or_are_left_out_on_request() -> None:
     data = Model(small(b"abc")).to_bytes()
     assert Model.from_bytes(data + bytes(100)).to_bytes() == data
-    with pytest.raises(ModelError, match=rf"has 8 bytes behind its tables and constants, at byte {len(data)}"):
-        Model.from_bytes(data + b"whatever").to_bytes()
-    with pytest.raises(ModelError, match="no zip archive"):
-        Model.from_bytes(data + b"PK\3\4 but no directory").to_bytes()
+    model = Model.from_bytes(data + b"whatever")
+    assert model.to_bytes(unreferenced="drop") == data
+    (model.root.buffers or [])[1].data = of_bytes(b"z" * 4000)
+    with pytest.warns(UserWarning, match=rf"has 8 bytes behind its tables and constants, at byte {len(data)}, that nothing"):
+        written = model.to_bytes()
+    assert written.endswith(b"whatever")
+    with pytest.warns(UserWarning, match="has 8 bytes"):
+        assert Model.from_bytes(written).to_bytes() == written
+    with pytest.raises(ModelError, match="'keep'.*'drop'"):
+        model.to_bytes(unreferenced="forget")  # type: ignore[arg-type]
+
+
+def test_what_begins_as_an_archive_and_cannot_be_moved_is_dropped_on_request_only() -> None:
+    data = Model(small(b"abc")).to_bytes()
+    model = Model.from_bytes(data + b"PK\3\4 but no directory")
+    with pytest.raises(ModelError, match="begin as a zip archive.*--drop-unreferenced"):
+        model.to_bytes()
+    assert model.to_bytes(unreferenced="drop") == data
+
+
+def test_bytes_behind_a_model_stay_where_compiled_code_may_be_among_them() -> None:
+    data = Model(with_custom_node(b"NPU_BYTE_CODE" + bytes(300), "DISPATCH_OP")).to_bytes()
+    with pytest.raises(ModelError, match=r"node 0 \(DISPATCH_OP\) of subgraph 0.*compile the model again"):
+        Model.from_bytes(data + b"machine code").to_bytes()
 
 
 def test_compiled_code_behind_a_model_moves_with_it() -> None:

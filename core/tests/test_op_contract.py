@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Context, MutableOpResolver, Node, Registration, ensure
+from oplet import Context, MutableOpResolver, Node, Registration, TensorType, ensure, ensure_type
 from oplet.testing import OpContract, Spec, one_op_model
 
 VECTOR = Spec("float32", [4])
@@ -36,18 +36,25 @@ def contract_of(resolver: Any, **said: Any) -> OpContract:
         "inputs": [np.array([1, -2, 3, 0.5], np.float32)],
         "op_resolver": resolver,
         "plugins": [],
+        "reference": staticmethod(lambda x: x * np.float32(2)),
         **said,
     }
     return type("Contract", (OpContract,), about)()
 
 
-GOOD = Registration(prepare=same_shape, invoke=double)
+def checked(context: Context, node: Node) -> None:
+    ensure(len(node.inputs) == 1, "it takes one input.")
+    ensure_type(node.inputs[0], TensorType.FLOAT32)
+    same_shape(context, node)
+
+
+GOOD = Registration(prepare=checked, invoke=double)
 
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("pure", [False, True])
 def test_a_kernel_that_keeps_the_rules_passes(check: str, pure: bool) -> None:
-    getattr(contract_of(resolver_of(Registration(prepare=same_shape, invoke=double, pure=pure))), check)()
+    getattr(contract_of(resolver_of(Registration(prepare=checked, invoke=double, pure=pure))), check)()
 
 
 def a_state_that_prepare_makes() -> Registration:
@@ -123,6 +130,63 @@ def a_division_by_the_number_of_elements() -> Registration:
     def prepare(context: Context, node: Node) -> None:
         same_shape(context, node)
         node.prepared = 1 // node.inputs[0].size
+
+    return Registration(prepare=prepare, invoke=double)
+
+
+def nothing_at_all() -> Registration:
+    return Registration(prepare=same_shape, invoke=lambda context, node: None)
+
+
+def the_first_element_only() -> Registration:
+    def invoke(context: Context, node: Node) -> None:
+        np.multiply(node.inputs[0].data[:1], 2, out=node.outputs[0].data[:1])
+
+    return Registration(prepare=same_shape, invoke=invoke)
+
+
+def scratch_that_nobody_wrote() -> Registration:
+    def prepare(context: Context, node: Node) -> None:
+        same_shape(context, node)
+        node.prepared = context.add_temporary(node, node.inputs[0].shape)
+
+    def invoke(context: Context, node: Node) -> None:
+        np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
+        node.outputs[0].data += node.prepared.data
+
+    return Registration(prepare=prepare, invoke=invoke)
+
+
+def half_of_a_dynamic_output() -> Registration:
+    def prepare(context: Context, node: Node) -> None:
+        context.set_dynamic(node.outputs[0])
+
+    def invoke(context: Context, node: Node) -> None:
+        x, y = node.inputs[0], node.outputs[0]
+        context.resize_tensor(y, x.shape)
+        np.multiply(x.data[::2], 2, out=y.data[::2])
+
+    return Registration(prepare=prepare, invoke=invoke)
+
+
+def a_product_with_three() -> Registration:
+    def invoke(context: Context, node: Node) -> None:
+        np.multiply(node.inputs[0].data, 3, out=node.outputs[0].data)
+
+    return Registration(prepare=same_shape, invoke=invoke)
+
+
+def bytes_in_place_of_numbers() -> Registration:
+    def invoke(context: Context, node: Node) -> None:
+        np.multiply(node.inputs[0].data, np.float32(2), out=node.outputs[0].data)
+
+    return Registration(prepare=same_shape, invoke=invoke)
+
+
+def an_input_that_is_taken_for_granted() -> Registration:
+    def prepare(context: Context, node: Node) -> None:
+        node.prepared = node.inputs[0].shape
+        context.resize_tensor(node.outputs[0], node.prepared)
 
     return Registration(prepare=prepare, invoke=double)
 
@@ -217,6 +281,17 @@ BROKEN = [
     (the_first_size_for_ever, "test_a_resized_graph_answers_as_a_fresh_one_of_that_size", "after a resize to another size"),
     (the_first_values_for_ever, "test_every_run_reads_the_present_values", "with other values"),
     (a_buffer_from_before, "test_no_buffer_of_an_earlier_preparation_is_used", "a buffer that it was given before"),
+    (nothing_at_all, "test_every_element_of_every_output_is_written", "what lay in its outputs or its scratch"),
+    (the_first_element_only, "test_every_element_of_every_output_is_written", "what lay in its outputs or its scratch"),
+    (scratch_that_nobody_wrote, "test_every_element_of_every_output_is_written", "what lay in its outputs or its scratch"),
+    (half_of_a_dynamic_output, "test_every_element_of_every_output_is_written", "what lay in its outputs or its scratch"),
+    (a_product_with_three, "test_the_answers_are_those_of_the_reference", "for the inputs, the reference says otherwise"),
+    (bytes_in_place_of_numbers, "test_types_that_it_cannot_compute_are_refused_before_it_runs", "fails when it runs"),
+    (
+        an_input_that_is_taken_for_granted,
+        "test_operands_that_are_missing_are_refused_before_it_runs",
+        "fails in place of refusing with `ensure`",
+    ),
     (a_division_by_the_number_of_elements, "test_tensors_of_no_elements_are_no_trouble", "no elements it fails"),
     (
         another_array_as_output,

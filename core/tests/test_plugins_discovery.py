@@ -162,6 +162,32 @@ def test_a_needless_no_is_reported(site: Any, caplog: Any) -> None:
     assert caplog.messages == ["load=no:oplet-atn names nothing: no plugin is called so."]
 
 
+def test_names_that_no_plugin_has_are_reported_wherever_they_stand(
+    site: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    site.add_op("oplet-atan")
+    monkeypatch.setenv("OPLET_DISABLE_PLUGINS", "oplet-atn")
+    monkeypatch.setenv("OPLET_PREFER", "first,Atan=second")
+    manager = site.manager(block=["oplet-tan"])
+    manager.resolver(prefer="third")
+    assert caplog.messages == [
+        "OPLET_DISABLE_PLUGINS=oplet-atn names nothing: no plugin is called so.",
+        "block=oplet-tan names nothing: no plugin is called so.",
+        "prefer= names 'third', and no plugin is called so.",
+        "OPLET_PREFER names 'first', and no plugin is called so.",
+        "OPLET_PREFER names 'second', and no plugin is called so.",
+    ]
+
+
+def test_names_that_plugins_have_are_not_reported(site: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    site.add_op("oplet-atan")
+    site.add_op("oplet-b", name="b", op="RELU")
+    monkeypatch.setenv("OPLET_DISABLE_PLUGINS", "B")
+    monkeypatch.setenv("OPLET_PREFER", "oplet_atan,Atan=oplet-atan")
+    site.manager().resolver(prefer="oplet-b")
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("name", ["no:b", "no:B", "no:oplet-b", "no:oplet_b", " NO: Oplet.B "])
 def test_the_interpreter_takes_names_behind_no_as_the_command_line_does(
     site: Any, monkeypatch: pytest.MonkeyPatch, name: str

@@ -15,7 +15,7 @@ from oplet.errors import ModelError
 from oplet.model import whole_file as module
 from oplet.model.external import write_file
 from oplet.model.model import Model
-from oplet.model.whole_file import whole_file, write_whole
+from oplet.model.whole_file import check_target, whole_file, write_whole
 from oplet.testing import Spec, one_op_model
 from oplet.tools.building.archive import write_archive
 from oplet.tools.outputs import save_outputs
@@ -182,3 +182,17 @@ def test_a_program_may_be_run_by_those_who_may_read_it(tmp_path) -> None:
         assert mode(path) == 0o705
     finally:
         os.umask(before)
+
+
+def test_a_target_that_cannot_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+    check_target(tmp_path / "new")
+    (tmp_path / "old").write_bytes(b"x")
+    check_target(tmp_path / "old")
+    for target, kind in (
+        (tmp_path / "no" / "x", FileNotFoundError),
+        (tmp_path, IsADirectoryError),
+        (tmp_path / "old" / "x", OSError),
+    ):
+        with pytest.raises(kind) as caught:
+            check_target(target)
+        assert caught.value.filename == str(target)

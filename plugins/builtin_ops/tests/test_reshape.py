@@ -57,6 +57,16 @@ def test_reshape_refuses_shapes_that_do_not_fit(wanted: list[int], reason: str, 
         reshape((2, 3), wanted, constant=constant)
 
 
+@pytest.mark.parametrize(("shape", "hints"), [((4, 3), True), ((4, 2), False)])
+def test_a_batch_that_the_fixed_shape_refuses_is_told_how_to_fit(shape: tuple[int, ...], hints: bool) -> None:
+    with pytest.raises(OpletError, match="the new shape") as refused:
+        reshape(shape, [1, 3], constant=True)
+    assert ("oplet rewrite --batch N" in str(refused.value)) == hints
+    with pytest.raises(OpletError, match="the new shape") as refused:
+        reshape(shape, [1, 3], constant=False)
+    assert "--batch" not in str(refused.value)
+
+
 @pytest.mark.parametrize(("new_shape", "result"), [([2, -1], (2, 1)), ([0], ())])
 def test_without_a_shape_tensor_reshape_goes_by_the_options(new_shape: list[int], result: tuple[int, ...]) -> None:
     size = int(np.prod(result))

@@ -90,22 +90,22 @@ def partitions(content: bytes, options: dict[str, Any] | None = None) -> tuple[l
 def test_it_claims_convolutions_and_means_and_says_why_not_the_rest() -> None:
     plain = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
     plan, refused = partitions(conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), plain, [1, 2], True))
-    assert plan == ["MyDelegate", "RELU", "MyDelegate"]
+    assert plan == ["example", "RELU", "example"]
     assert refused == {1: "RELU is none of its operators"}
 
 
 def test_it_leaves_a_version_that_it_does_not_know_alone() -> None:
     dilated = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
     plan, refused = partitions(conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), dilated, [1, 2], True, version=2))
-    assert plan == ["CONV_2D", "RELU", "MyDelegate"]
+    assert plan == ["CONV_2D", "RELU", "example"]
     assert refused[0] == "CONV_2D is of version 2, it knows up to 1"
 
 
 def test_options_limit_the_partitions() -> None:
     plain = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
     content = conv_then_mean((1, 4, 4, 2), (2, 3, 3, 2), plain, [1, 2], True)
-    assert partitions(content, {"min_nodes": 2})[0] == ["CONV_2D", "RELU", "MyDelegate"]
-    assert partitions(content, {"max_partitions": 1})[0] == ["CONV_2D", "RELU", "MyDelegate"]
+    assert partitions(content, {"min_nodes": 2})[0] == ["CONV_2D", "RELU", "example"]
+    assert partitions(content, {"max_partitions": 1})[0] == ["CONV_2D", "RELU", "example"]
 
 
 @pytest.mark.parametrize(("key", "value"), [("min_nodes", "many"), ("min_nodes", -1), ("nodes", 1)])

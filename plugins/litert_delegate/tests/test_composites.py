@@ -69,7 +69,7 @@ def test_a_composite_goes_to_litert_with_its_neighbours(groups: int) -> None:
         found = run(interpreter, values)
         np.testing.assert_allclose(found, run(Interpreter(model_content=content), values), rtol=1e-5, atol=1e-5)
         assert np.abs(found).max() > 0.01
-        assert [report.op for report in interpreter.explain() if report.subgraph == 0] == ["LiteRT"]
+        assert [report.op for report in interpreter.explain() if report.subgraph == 0] == ["litert"]
         values = feeds(groups, length=9)  # another size, another part
 
 

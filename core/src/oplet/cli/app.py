@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import oplet
+from oplet.cli.behind import behind
 from oplet.cli.benchmark import benchmark
 from oplet.cli.build import build
 from oplet.cli.compare import compare
@@ -69,3 +70,4 @@ for command in (
     new_delegate,
 ):
     app.command()(command)
+app.command(context_settings={"allow_interspersed_args": False})(behind)

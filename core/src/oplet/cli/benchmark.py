@@ -75,10 +75,13 @@ def benchmark(
     from oplet.cli.console import Printer, print_json
     from oplet.cli.progress import progress_bars
     from oplet.cli.tune import delegates_of
+    from oplet.model.whole_file import check_target
     from oplet.tools.benchmark import Schedule, benchmark_model, parse_shape
 
     if not profile and (profile_html or trace or run_order):
         raise typer.BadParameter("leaves nothing to write or show.", param_hint="--no-profile")
+    for file in filter(None, (profile_html, trace)):
+        check_target(file)
     plugins = settings.plugins()
     delegates = delegates_of(model, delegate or (), plugins, num_threads)
     with progress_bars() as tell:

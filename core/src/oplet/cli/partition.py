@@ -38,9 +38,11 @@ def partition(
     from oplet.tools.partitioning.partition import partition_model
 
     if svg is not None:
+        from oplet.model.whole_file import check_target
         from oplet.tools.partitioning.layout import ensure_layout
 
         ensure_layout()
+        check_target(svg)
     plugins = settings.plugins()
     result = partition_model(model, [delegate_named(text, plugins) for text in delegate], plugins)
     if svg is not None:

@@ -63,6 +63,12 @@ def rewrite(
             help="Put constants inside the FlatBuffer, or outside, behind it. Default: as they are.", show_default=False
         ),
     ] = None,
+    drop_unreferenced: Annotated[
+        bool,
+        typer.Option(
+            "--drop-unreferenced", help="Leave out bytes at the end of the file that nothing refers to.", show_default=False
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="OUT may be MODEL itself.", show_default=False)] = False,
     json: Json = False,
     p: PluginSwitches = None,
@@ -82,6 +88,7 @@ def rewrite(
         output,
         force=force,
         constants=None if constants is None else constants.value,
+        unreferenced="drop" if drop_unreferenced else "keep",
         lowest_versions=not keep_versions,
         strip_unused=strip,
         batch=batch,
@@ -118,6 +125,9 @@ def _print_report(printer: Printer, output: str, report: RewriteReport) -> None:
         printer.table("left out", ["what", "count#"], list(report.stripped.items()))
     if report.metadata:
         printer.table("metadata", ["name", ""], list(report.metadata.items()))
+    if report.unreferenced:
+        what = "written as they are; --drop-unreferenced leaves them out" if report.unreferenced_kept else "left out"
+        printer.line(f"{report.unreferenced} bytes at the end of the file that nothing refers to: {what}")
     if report.batch is not None:
         printer.line()
         checked = "runs compared" if report.batch_checked else "not compared by running: the model did not run on random values"

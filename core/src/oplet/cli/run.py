@@ -52,11 +52,13 @@ def run(
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer
     from oplet.cli.tune import delegates_of
+    from oplet.model.whole_file import check_target
     from oplet.tools.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.run import run_model
 
     if output is not None:
         check_suffix(output)
+        check_target(output)
     names = read_labels(labels) if labels is not None else []
     plugins = settings.plugins()
     result = run_model(

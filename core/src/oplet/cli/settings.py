@@ -114,7 +114,7 @@ class Settings:
         """The plugins that are left."""
         from oplet.plugins.manager import PluginManager
 
-        return PluginManager(block=self.blocked)
+        return PluginManager().without(self.blocked, "-p no:")
 
 
 def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:

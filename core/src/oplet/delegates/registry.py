@@ -46,7 +46,10 @@ class DelegateEntry:
                     f"{text_of(error, named=True)}; upgrade or uninstall that package."
                 ) from error
         try:
-            return factory(dict(options or {}))
+            delegate = factory(dict(options or {}))
+            if isinstance(delegate, Delegate):
+                delegate.name = self.name  # reports call it what it was asked for by
+            return delegate
         except failures() as error:
             raise DelegateLoadError(
                 f"Failed to load delegate from {self.name}: {self.provenance} refuses the options {dict(options or {})}: {text_of(error)}"
@@ -104,6 +107,11 @@ class DelegateRegistry:
         if len(found) == 1:
             return found[0]
         if not found:
+            if distribution and (distribution.rpartition(":")[2] in self._entries):
+                raise DelegateLoadError(
+                    f"Failed to load delegate from {name}: '{short}' behind the delegate '{distribution}' is no option; options have a "
+                    f"value, as in {distribution}:{short}=VALUE."
+                )
             known = ", ".join(sorted(self._entries)) or "none"
             raise DelegateLoadError(
                 f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}). "

@@ -1,6 +1,7 @@
 """What follows a model in its file: TFLite's metadata tools append a zip archive of label files and the like.
 
-The archive's directory holds positions in the whole file, so it is corrected when the model before it changes its size.
+The archive's directory holds positions in the whole file, so it is corrected when the model before it changes its size. Other bytes
+that no table refers to (leftovers of a writer, a log that a tool appended) mean the same wherever they stand.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import struct
 
 from oplet.errors import ModelError
 
-__all__ = ["attached", "moved"]
+__all__ = ["attached", "is_archive", "moved"]
 
 _END = struct.Struct("<4s4H2IH")  # end of central directory: ..., entries, size, position, comment length
 _ENTRY = struct.Struct("<4s24x3H8xI")  # central directory entry: name, extra and comment lengths, position
@@ -23,18 +24,24 @@ def attached(data: memoryview, end: int) -> tuple[bytes, int]:
     return found, end + len(rest) - len(found)
 
 
+def is_archive(attachment: bytes) -> bool:
+    """Whether these bytes are, or were meant to be, a zip archive."""
+    return attachment.startswith(b"PK")
+
+
 def moved(archive: bytes, start: int, target: int, name: str) -> bytes:
     """The zip archive that lay at `start` of a file, as it must read at `target` of another.
 
     Raises:
-        ModelError: it is not a zip archive of the usual kind; what other bytes refer to, nobody knows.
+        ModelError: it is not a zip archive of the usual kind, whose positions can be corrected.
     """
     refused = ModelError(
-        f"{name} has {len(archive)} bytes behind its tables and constants, at byte {start}, that are no zip archive; "
-        "oplet does not know what refers to them and does not write the model without them."
+        f"{name} has {len(archive)} bytes behind its tables and constants, at byte {start}, that begin as a zip archive and are none "
+        'that can be moved (damaged, in several parts, or past 4 GB); write the model without them: unreferenced="drop", or '
+        "`oplet rewrite --drop-unreferenced`."
     )
     at = archive.rfind(b"PK\5\6")
-    if not archive.startswith(b"PK") or at < 0 or at + _END.size > len(archive):
+    if at < 0 or at + _END.size > len(archive):
         raise refused
     _, disk, first_disk, _, entries, size, position, _ = _END.unpack_from(archive, at)
     directory = at - size

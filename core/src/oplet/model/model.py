@@ -152,7 +152,9 @@ class Model:
         if self._mapped is not None:
             self._mapped.release_pages()
 
-    def to_bytes(self, constants: Literal["inside", "outside"] | None = None) -> bytes:
+    def to_bytes(
+        self, constants: Literal["inside", "outside"] | None = None, unreferenced: Literal["keep", "drop"] = "keep"
+    ) -> bytes:
         """The model as the bytes of a file; the same tables give the same bytes.
 
         Files of external buffers stay where they are; `save` brings them along.
@@ -160,6 +162,8 @@ class Model:
         Args:
             constants: "inside" the FlatBuffer or "outside", behind it in the file; None leaves each where it is, unless the
                 FlatBuffer would become larger than 2 GB.
+            unreferenced: "keep" the bytes at the end of the file that nothing refers to, with a UserWarning, or "drop" them; the zip
+                archive of TFLite's metadata tools is kept silently.
 
         Raises:
             ModelError: writing would lose something (see `unknown`), or a value does not fit into its field.
@@ -167,24 +171,30 @@ class Model:
         from oplet.model.writing import pieces  # whoever only runs models does not pay for the writer
 
         try:
-            return b"".join(pieces(self, constants))
+            return b"".join(pieces(self, constants, unreferenced))
         except MemoryError as error:
             raise LimitError(
                 f"There is not enough memory for the bytes of {self.name}; write it to a file with `save`."
             ) from error
 
-    def save(self, path: str | os.PathLike[str], constants: Literal["inside", "outside"] | None = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        constants: Literal["inside", "outside"] | None = None,
+        unreferenced: Literal["keep", "drop"] = "keep",
+    ) -> None:
         """Write the model to a file, whole or not at all; files of external buffers are copied beside it.
 
         Args:
             constants: as for `to_bytes`.
+            unreferenced: as for `to_bytes`.
 
         Raises:
             ModelError: as `to_bytes` does, or the file cannot be written.
         """
         from oplet.model.writing import save
 
-        save(self, path, constants)
+        save(self, path, constants, unreferenced=unreferenced)
 
     def buffer(self, index: int) -> Bytes | None:
         """The bytes of a buffer, as a read-only view; None if it holds nothing.

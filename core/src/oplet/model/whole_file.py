@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["whole_file", "write_whole"]
+__all__ = ["check_target", "whole_file", "write_whole"]
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
@@ -60,6 +60,25 @@ def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Ite
         if isinstance(error, OSError) and _is_ours(error.filename) and error.errno is not None:
             raise type(error)(error.errno, error.strerror or "", target) from error
         raise
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Say now that a file cannot be written where that can be seen, before long work is done for it.
+
+    Raises:
+        OSError: there is no such folder, it cannot be written in, or the target is a folder; `filename` is `path`.
+    """
+    target = os.fspath(path)
+    folder = os.path.dirname(target) or os.curdir
+    trouble = 0
+    if os.path.isdir(target):
+        trouble = errno.EISDIR
+    elif not os.path.isdir(folder):
+        trouble = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
+    elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
+        trouble = errno.EACCES
+    if trouble:
+        raise OSError(trouble, os.strerror(trouble), target)
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:

@@ -8,6 +8,7 @@ other tools attached.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from oplet.errors import ModelError
-from oplet.model.attachment import attached, moved
+from oplet.model.attachment import attached, is_archive, moved
 from oplet.model.beside import check_name, missing_files
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
 from oplet.model.external import write_file
@@ -28,9 +29,10 @@ from oplet.schema.naming import shown
 if TYPE_CHECKING:
     from oplet.model.model import Bytes, Model
 
-__all__ = ["Constants", "pieces", "save"]
+__all__ = ["Constants", "Unreferenced", "pieces", "save", "unreferenced_bytes"]
 
 Constants = Literal["inside", "outside"]
+Unreferenced = Literal["keep", "drop"]
 
 #: The largest FlatBuffer that every reader takes: offsets are signed in many of them.
 LIMIT = 2**31 - 2**16
@@ -46,16 +48,20 @@ _LOCATION = "buffer_location"
 Piece = bytes | memoryview
 
 
-def pieces(model: Model, constants: Constants | None = None) -> list[Piece]:
+def pieces(model: Model, constants: Constants | None = None, unreferenced: Unreferenced = "keep") -> list[Piece]:
     """The model's file, in pieces; constants are not copied.
 
     Args:
         constants: "inside" the FlatBuffer or "outside", behind it; None leaves them where they are unless the FlatBuffer
             would become too large.
+        unreferenced: "keep" the bytes at the end of the file that no table refers to, with a UserWarning unless they are the zip archive
+            of TFLite's metadata tools, or "drop" them.
 
     Raises:
         ModelError: the model cannot be written without losing something, or not in this way.
     """
+    if unreferenced not in ("keep", "drop"):
+        raise ModelError(f"Bytes that nothing refers to are kept ('keep') or left out ('drop'), not {unreferenced!r}.")
     if constants not in (None, "inside", "outside"):
         raise ModelError(f"Constants go 'inside' or 'outside' the FlatBuffer, or where they must (None), not {constants!r}.")
     model.check_files()
@@ -75,8 +81,41 @@ def pieces(model: Model, constants: Constants | None = None) -> list[Piece]:
             + ("write its constants 'outside'." if constants == "inside" else "its tables alone are too large.")
         )
     result = [*written.tables, *written.behind]
-    archive, start = attached(model.data, _used(model)) if len(model.data) else (b"", 0)
-    return [*result, moved(archive, start, _size(result), model.name)] if archive else result
+    rest, start = (b"", 0) if unreferenced == "drop" else _attached(model)
+    if not rest:
+        return result
+    if is_archive(rest):
+        return [*result, moved(rest, start, _size(result), model.name)]
+    if hidden := _compiled_elsewhere(model):
+        raise ModelError(
+            f"{model.name} has {len(rest)} bytes behind its tables and constants, at byte {start}, and {hidden} tells in a way that oplet "
+            f'cannot read where its compiled code lies; compile the model again, or leave the bytes out with unreferenced="drop".'
+        )
+    warnings.warn(
+        f"{model.name} has {len(rest)} bytes behind its tables and constants, at byte {start}, that nothing refers to; they are written "
+        'as they are. unreferenced="drop" leaves them out.',
+        stacklevel=3,
+    )
+    return [*result, rest]
+
+
+def unreferenced_bytes(model: Model) -> int:
+    """How many bytes stand at the end of the model's file that no table refers to and that are no zip archive."""
+    rest, _ = _attached(model)
+    return 0 if is_archive(rest) else len(rest)
+
+
+def _attached(model: Model) -> tuple[bytes, int]:
+    return attached(model.data, _used(model)) if len(model.data) else (b"", 0)
+
+
+def _compiled_elsewhere(model: Model) -> str:
+    """A node whose compiled code may be anywhere in the file; "" if there is none."""
+    for number, subgraph in enumerate(model.root.subgraphs or []):
+        for index, operator in enumerate(subgraph.operators or []):
+            if _is_dispatch(model, operator) and bytecode(model.custom_options(operator)) is None:
+                return f"node {index} ({DISPATCH_OP}) of subgraph {number}"
+    return ""
 
 
 def save(
@@ -84,6 +123,7 @@ def save(
     path: str | os.PathLike[str],
     constants: Constants | None = None,
     files: Mapping[str, bytes | bytearray | memoryview] | None = None,
+    unreferenced: Unreferenced = "keep",
 ) -> None:
     """Write a model, and the files of its external buffers, where they are not there already.
 
@@ -92,8 +132,9 @@ def save(
 
     Args:
         files: what the external files hold, by name; None for those beside the model that was read.
+        unreferenced: as for `pieces`.
     """
-    content = pieces(model, constants)
+    content = pieces(model, constants, unreferenced)
     groups = [group.name or "" for group in model.root.external_buffer_groups or []]
     for name in groups:
         check_name(name, model.name, writing=model.path is not None)
@@ -147,11 +188,15 @@ def _used(model: Model) -> int:
 
 def _bytecode(model: Model, operator: tables.Operator) -> tuple[int, int] | None:
     """Where the compiled code of a node lies in the model's file."""
-    codes = model.root.operator_codes or []
-    if operator.opcode_index >= len(codes) or codes[operator.opcode_index].custom_code != DISPATCH_OP:
+    if not _is_dispatch(model, operator):
         return None
     found = bytecode(model.custom_options(operator))
     return found if found is not None and sum(found) <= len(model.data) else None
+
+
+def _is_dispatch(model: Model, operator: tables.Operator) -> bool:
+    codes = model.root.operator_codes or []
+    return operator.opcode_index < len(codes) and codes[operator.opcode_index].custom_code == DISPATCH_OP
 
 
 def _size(parts: list[Piece]) -> int:

@@ -97,13 +97,22 @@ class PluginManager:
             found = self._resolvers.get(preference)
             if found is None:
                 sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
+                names = [name for plugin in self._found for name in plugin.names]
+                for source, wanted in (("prefer=", Preference.read(prefer)), (PREFER_VARIABLE, self._preference)):
+                    for name in wanted.unknown(names):
+                        logger.warning("%s names '%s', and no plugin is called so.", source, name)
                 found = self._resolvers[preference] = MergedResolver(sources, preference)
             return found
 
-    def without(self, names: Iterable[str]) -> PluginManager:
-        """A manager of the same plugins with some more blocked, by the names of plugins or distributions."""
+    def without(self, names: Iterable[str], source: str = "without=") -> PluginManager:
+        """A manager of the same plugins with some more blocked.
+
+        Args:
+            names: names of plugins or of their distributions.
+            source: who says so, for messages; what comes before the name.
+        """
         manager = PluginManager(entry_points=self._entry_points)
-        more = dict.fromkeys(map(normalised, names), "without=")
+        more = dict.fromkeys(map(normalised, names), source)
         manager._switches = replace(self._switches, block={**self._switches.block, **more})
         return manager
 
@@ -178,7 +187,9 @@ class PluginManager:
                 )
             logger.warning("%s names '%s', and no plugin is called so.", self._switches.load_source, name)
         for name, source in self._switches.needless(names).items():
-            logger.warning("%s%s names nothing: no plugin is called so.", source, name)
+            logger.warning(
+                "%s%s names nothing: no plugin is called so.", source if source.endswith(("=", ":")) else f"{source}=", name
+            )
         _note_namesakes(plugins)
         return plugins
 

@@ -108,9 +108,9 @@ class Switches:
         return [name for name in self.load or () if name not in known]
 
     def needless(self, names: Iterable[str]) -> dict[str, str]:
-        """The names behind "no:" that no plugin in `names` answers to, with who said so."""
+        """The names to leave out that no plugin in `names` answers to, with who said so."""
         known = set(names)
-        return {name: source for name, source in self.block.items() if source.endswith(":") and name not in known}
+        return {name: source for name, source in self.block.items() if name not in known}
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,12 @@ class Preference:
             elif normalised(name):
                 names.append(normalised(name))
         return cls(tuple(names), tuple(by_op))
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """The names that are preferred and that no plugin in `names` answers to."""
+        wanted = dict.fromkeys((*self.names, *(name for _, name in self.by_op)))
+        known = set(names)
+        return [name for name in wanted if name not in known]
 
     def before(self, other: Preference) -> Preference:
         """This preference, and the other where this one says nothing."""

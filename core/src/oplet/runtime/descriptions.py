@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Descriptions"]
 
+#: What LiteRT's interpreter has inside, and why there is no such thing here.
+_INSIDE_LITERT = {
+    "_native_handle": "it is the address of a C++ object; ops and delegates of your own are registered in Python, or come as plugins",
+    "_interpreter": "it wraps a C++ object; call the interpreter's own methods",
+    "_custom_op_registerers": "they are names of C++ symbols; give op_resolver, or functions to InterpreterWithCustomOps",
+    "_delegates": "delegation_reports() tells which delegates were applied",
+}
+
 
 class Descriptions:
     """The part of an interpreter that tells of its model and changes nothing."""
@@ -33,6 +41,13 @@ class Descriptions:
     _subgraphs: list[Subgraph]
     _choice: Choice | None = None
     _experimental_compress_quantization_zero_points: bool
+
+    if not TYPE_CHECKING:  # for type checkers every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _INSIDE_LITERT:
+                raise AttributeError(f"{name} is private to LiteRT's interpreter, and oplet's has none: {_INSIDE_LITERT[name]}.")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Details of the inputs: name, index, shape, shape_signature, dtype, quantization, quantization_parameters,

@@ -51,7 +51,8 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
             missing.setdefault((node.op, node.version), []).append(node.index)
     if not missing:
         return
-    sentences = [_missing_builtin(op, version, indices, resolver, advice) for (op, version), indices in missing.items()]
+    sentences = [_too_new(op, version, indices, resolver) for (op, version), indices in missing.items() if resolver.versions(op)]
+    sentences += _unserved([needed for needed in missing.items() if not resolver.versions(needed[0][0])], advice)
     open_ops = dict.fromkeys((n.op_name, n.version) for n in nodes if n.op is BuiltinOperator.CUSTOM and n.registration is None)
     sentences += [_missing_custom(name, version, resolver, advice) for name, version in open_ops]
     first_op, first_version = next(iter(missing))
@@ -92,23 +93,44 @@ def _composite(node: Node) -> tuple[str, int]:
     return (node.composite_name, node.composite_version) if node.op is BuiltinOperator.STABLEHLO_COMPOSITE else ("", 0)
 
 
-def _missing_builtin(
-    op: BuiltinOperator, version: int, nodes: list[int], resolver: OpResolver, advice: Callable[[str], str]
-) -> str:
-    """Two different troubles, though LiteRT has one text for both; each keeps the words that people search for."""
+# Two different troubles, though LiteRT has one text for both; each keeps the words that people search for.
+
+
+def _unserved(missing: list[tuple[tuple[BuiltinOperator, int], list[int]]], advice: Callable[[str], str]) -> list[str]:
+    """Built-in operators that nothing serves in any version: the advice is the same for all of them, and given once."""
+    if not missing:
+        return []
+    ((op, version), nodes), *others = missing
+    sentences = [
+        f"Didn't find op for builtin opcode '{op.name}' version '{version}'. No installed package serves any version of it, and "
+        f"{_needing(nodes, 'it')}: {advice(op.name)}"
+    ]
+    if others:
+        listed = ", ".join(f"'{op.name}' version '{version}' ({_nodes(nodes)})" for (op, version), nodes in others)
+        sentences.append(f"Nor is there one for {listed}.")
+    return sentences
+
+
+def _too_new(op: BuiltinOperator, version: int, nodes: list[int], resolver: OpResolver) -> str:
+    """A built-in operator that is served in other versions."""
     first = f"Didn't find op for builtin opcode '{op.name}' version '{version}'."
-    where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes, the first is node {nodes[0]},"
     served = resolver.versions(op)
-    if not served:
-        return f"{first} No installed package serves any version of it, and {where} needs it: {advice(op.name)}"
     if version < 1:
-        return f"{first} {where[0].upper()}{where[1:]} needs it, and versions begin at 1: the file is damaged, convert the model again."
+        return f"{first} {_needing(nodes, 'it').capitalize()}, and versions begin at 1: the file is damaged, convert the model again."
     providers = sorted({str(claim.provenance) for claim in resolver.claims(op)})
     return (
         f"{first} An older version of this builtin might be supported. Are you using an old TFLite binary with a newer model? "
-        f"{where[0].upper()}{where[1:]} needs version {version}{_since(op, version)}; {' and '.join(providers)} serves {_ranges(served)}: "
+        f"{_needing(nodes, f'version {version}').capitalize()}{_since(op, version)}; {' and '.join(providers)} serves {_ranges(served)}: "
         "upgrade it, or convert the model for an older runtime."
     )
+
+
+def _needing(nodes: list[int], what: str) -> str:
+    return f"{_nodes(nodes)} {'needs' if len(nodes) == 1 else 'need'} {what}"
+
+
+def _nodes(nodes: list[int]) -> str:
+    return f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes from node {nodes[0]} on"
 
 
 def _since(op: BuiltinOperator, version: int) -> str:

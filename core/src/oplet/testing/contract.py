@@ -25,6 +25,7 @@ from oplet.ops.tensor import Allocation, Tensor
 from oplet.plugins.manager import PluginManager
 from oplet.runtime.interpreter import Interpreter
 from oplet.runtime.subgraph import Subgraph
+from oplet.testing.poison import POISONS, poison, spoil
 
 __all__ = ["Contract", "Values", "check"]
 
@@ -59,6 +60,8 @@ class Contract:
         empty: values without elements; by default `inputs` without their rows. () where there are none.
         refuses_empty: whether such values are refused, with `ensure`, in place of being run.
         stateful: whether an answer depends on earlier runs; checks that compare runs start afresh then.
+        reference: a function of the inputs that returns the right outputs, one array or a list; None where there is none. It is asked
+            for `inputs`, `other_inputs`, `resized` and `empty`.
         rtol: relative tolerance between two answers of the same kernel.
         atol: absolute tolerance.
         op_resolver: registrations to use before those of plugins.
@@ -72,6 +75,7 @@ class Contract:
     empty: ClassVar[Values | None] = None
     refuses_empty: ClassVar[bool] = False
     stateful: ClassVar[bool] = False
+    reference: ClassVar[Callable[..., Any] | None] = None
     rtol: ClassVar[float] = 1e-5
     atol: ClassVar[float] = 1e-6
     op_resolver: ClassVar[OpResolver | None] = None
@@ -159,7 +163,7 @@ class Contract:
             replace_memory(interpreter)
             run(interpreter, self.inputs)
             for array in stale:
-                _spoil(array)
+                spoil(array, POISONS[0])
             before = [array.copy() for array in stale]
             got = run(interpreter, others)
             for array, value in zip(stale, before):
@@ -183,6 +187,32 @@ class Contract:
                 raise AssertionError(f"with tensors of no elements it fails: {error}") from error
             check(not self.refuses_empty, "it runs on tensors of no elements, which it is said to refuse")
             self.same(got, self.fresh(values), "on tensors of no elements")
+
+    def test_every_element_of_every_output_is_written(self) -> None:
+        got = []
+        for byte in POISONS:
+            with self.opened() as interpreter:
+                allocate(interpreter, self.inputs)
+                poison(interpreter, byte)
+                feed(interpreter, self.inputs)
+                interpreter.invoke()
+                got.append(answers(interpreter))
+        self.same(got[0], got[1], "what lay in its outputs or its scratch before the run shows in the answer")
+
+    def test_the_answers_are_those_of_the_reference(self) -> None:
+        reference = type(self).reference
+        if reference is None:
+            return
+        for values, which in (
+            (self.inputs, "the inputs"),
+            (self._others(), "other inputs"),
+            (self._resized(), "inputs of another size"),
+            (() if self.refuses_empty else self._empty(), "tensors of no elements"),
+        ):
+            if values:
+                wanted = reference(*values)
+                wanted = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+                self.same(self.fresh(values), [np.asarray(each) for each in wanted], f"for {which}, the reference says otherwise")
 
     def test_outputs_are_written_not_replaced(self) -> None:
         with self.opened() as interpreter:
@@ -296,6 +326,7 @@ def feed(interpreter: Interpreter, values: Values) -> None:
 def run(interpreter: Interpreter, values: Values) -> list[NDArray[Any]]:
     """Resize if need be, set the inputs, invoke, and copy the outputs."""
     allocate(interpreter, values)
+    poison(interpreter, POISONS[0])
     feed(interpreter, values)
     interpreter.invoke()
     return answers(interpreter)
@@ -368,11 +399,6 @@ def _arrays(interpreter: Interpreter) -> list[NDArray[Any]]:
     """The arrays that the graph's inputs and the nodes' outputs have now; objects among them cannot be spoilt."""
     tensors = [*_inputs(interpreter), *(t for node in plan(interpreter) for t in node.outputs)]
     return [t.data for t in tensors if t.has_data and t.data.flags.writeable and not t.data.dtype.hasobject]
-
-
-def _spoil(array: NDArray[Any]) -> None:
-    """Fill with a value that no answer is made of."""
-    array.reshape(-1).view(np.uint8)[...] = 0x01 if array.dtype == np.bool_ else 0x2A
 
 
 def _make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet.errors import ModelError
 from oplet.model.builder import ModelBuilder
 from oplet.ops.tensor import tensor_type
 from oplet.schema.table import Table
@@ -49,6 +50,9 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
     Args:
         signatures: by key the number of a subgraph that gets a signature, whose names are its tensors'.
 
+    Raises:
+        ModelError: a node, an input or an output names no tensor of its subgraph.
+
     Example:
         >>> from oplet.testing.graphs import Graph, Op, graph_model
         >>> from oplet.testing.one_op import Spec
@@ -74,10 +78,11 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
                 shape_signature=spec.signature,
                 is_variable=spec.variable,
             )
-        subgraph.set_inputs(*(at[name] for name in graph.inputs.split()))
-        subgraph.set_outputs(*(at[name] for name in graph.outputs.split()))
+        subgraph.set_inputs(*_indices(at, graph.inputs, f"The inputs of graph {number}"))
+        subgraph.set_outputs(*_indices(at, graph.outputs, f"The outputs of graph {number}"))
         for op, inputs, outputs, options in graph.ops:
-            subgraph.add_operator(op, [at[n] for n in inputs.split()], [at[n] for n in outputs.split()], options)
+            where = f"Op({op!r}, {inputs!r}, {outputs!r}) of graph {number}"
+            subgraph.add_operator(op, _indices(at, inputs, where), _indices(at, outputs, where), options)
         indices.append(at)
     for key, number in (signatures or {}).items():
         given, taken = (
@@ -85,3 +90,12 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
         )
         builder.add_signature(key, given, taken, number)
     return builder.to_bytes()
+
+
+def _indices(at: Mapping[str, int], names: str, where: str) -> list[int]:
+    for name in names.split():
+        if name not in at:
+            raise ModelError(
+                f"{where} {'name' if where.startswith('The') else 'names'} '{name}', and there is no such tensor; there are {', '.join(at) or 'none'}."
+            )
+    return [at[name] for name in names.split()]

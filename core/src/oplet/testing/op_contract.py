@@ -6,11 +6,11 @@ import gc
 import weakref
 from typing import Any, ClassVar
 
-from oplet.errors import OpletError, OpNotFoundError, UnresolvedOpError
+from oplet.errors import ModelError, OpletError, OpNotFoundError, PrepareError, UnresolvedOpError
 from oplet.model.model import Model
 from oplet.ops.resolver import ChainOpResolver, OpResolver, op_label
 from oplet.plugins.manager import PluginManager, default_manager
-from oplet.schema.enums import BuiltinOperator
+from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.testing.contract import Contract, answers, check, plan, run, write_over
 from oplet.testing.watching import ASKED_FOR, WatchingResolver
 
@@ -78,6 +78,44 @@ class OpContract(Contract):
                 interpreter.invoke()
                 self.same(answers(interpreter), wanted, "with its output in the place of an input that it offers")
             number += 1
+
+    def test_types_that_it_cannot_compute_are_refused_before_it_runs(self) -> None:
+        root = Model.from_bytes(self.model).root
+        tensors = [tensor for subgraph in root.subgraphs or [] for tensor in subgraph.tensors or []]
+        first = (root.subgraphs or [])[0].inputs
+        if first is None or not len(first):
+            return
+        own = tensors[int(first[0])].type
+        for other in (TensorType.FLOAT32, TensorType.INT32, TensorType.INT8, TensorType.BOOL, TensorType.COMPLEX64):
+            if other is own:
+                continue
+            changed = Model.from_bytes(self.model).root
+            for tensor in (changed.subgraphs or [])[0].tensors or []:
+                if tensor.type is own and (changed.buffers or [])[tensor.buffer].data is None:
+                    tensor.type, tensor.quantization = other, None
+            self._must_run_or_refuse(Model(changed).to_bytes(), f"{other.name} in place of {own.name}")
+
+    def test_operands_that_are_missing_are_refused_before_it_runs(self) -> None:
+        first = (Model.from_bytes(self.model).root.subgraphs or [])[0].operators or []
+        for kept in range(max((len(operator.inputs) for operator in first if operator.inputs is not None), default=0)):
+            changed = Model.from_bytes(self.model).root
+            for operator in (changed.subgraphs or [])[0].operators or []:
+                if operator.inputs is not None:
+                    operator.inputs = operator.inputs[:kept]
+            self._must_run_or_refuse(Model(changed).to_bytes(), f"{kept} of its inputs")
+
+    def _must_run_or_refuse(self, model: bytes, what: str) -> None:
+        try:
+            with self.opened(model_content=model) as interpreter:
+                interpreter.allocate_tensors()
+                try:
+                    interpreter.invoke()
+                except OpletError as error:
+                    raise AssertionError(f"with {what}, it is prepared and fails when it runs: {error}") from error
+        except PrepareError as error:
+            check(isinstance(error.__cause__, OpletError), f"with {what}, it fails in place of refusing with `ensure`: {error}")
+        except ModelError:
+            return  # such a model is no model
 
     def test_a_version_that_it_does_not_know_is_refused(self) -> None:
         root = Model.from_bytes(self.model).root

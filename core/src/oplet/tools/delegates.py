@@ -26,6 +26,11 @@ def delegate_named(text: str, plugins: PluginManager) -> Delegate:
         DelegateError: the text is malformed, nobody brings the delegate, or it refuses its options.
     """
     name, options = parse_delegate(text)
+    if is_auto(text):
+        raise DelegateError(
+            f"'{text}' chooses among all delegates when a model is run, tuned or measured (`oplet run`, `tune`, `benchmark`); name a "
+            "delegate here."
+        )
     return plugins.registry().find(name).create(options)
 
 

@@ -107,12 +107,13 @@ def run_model(
         signature=named.signature,
         inputs=[Value(name, array, named.inputs[name], source) for name, (array, source) in fed.items()],
         outputs=[Value(name, array, after[name]) for name, array in outputs.items()],
-        providers=_providers(interpreter),
+        providers=providers_of(interpreter),
         choice=str(interpreter.choice or ""),
     )
 
 
-def _providers(interpreter: Interpreter) -> dict[str, int]:
+def providers_of(interpreter: Interpreter) -> dict[str, int]:
+    """How many nodes each package's kernels, or each delegate, serve, by "name version"; the most first."""
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 
 

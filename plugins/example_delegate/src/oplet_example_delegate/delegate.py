@@ -33,7 +33,7 @@ class MyDelegate(SimpleDelegate):
     Options: `min_nodes` (leave smaller partitions alone) and `max_partitions` (take at most so many, the largest).
     """
 
-    name = "MyDelegate"
+    name = "example"
     #: Shapes must be known before anything runs; a resize undoes the delegate and asks it again.
     flags = DelegateFlags.NONE
 

@@ -43,7 +43,7 @@ class LiteRTDelegate(Delegate):
     it refuses stays with oplet, and the report says why.
     """
 
-    name = "LiteRT"
+    name = "litert"
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:

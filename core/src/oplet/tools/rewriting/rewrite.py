@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,6 +15,7 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify import verify
+from oplet.model.writing import unreferenced_bytes
 from oplet.schema import tables
 from oplet.tools.rewriting.stripping import copied, drop_buffers, strip
 from oplet.tools.versions import minimum_runtime_noted
@@ -37,6 +39,8 @@ class RewriteReport:
         batch: the new batch size, -1 if it is left free; None if it is as it was.
         batch_changes: constants and tensors that had to follow the batch size, in words, one a node.
         batch_checked: whether runs of the old and the new model on the same values were compared.
+        unreferenced: how many bytes stood at the end of the file that nothing refers to; of what `rewrite` alone returns, 0.
+        unreferenced_kept: whether they were written too.
         metadata: names of the entries that were added, replaced or removed, with what happened to them.
         bytes: the size of the file, `before` and `after`; of what `rewrite` alone returns, empty.
     """
@@ -48,6 +52,8 @@ class RewriteReport:
     batch: int | None = None
     batch_changes: list[str] = field(default_factory=list)
     batch_checked: bool = False
+    unreferenced: int = 0
+    unreferenced_kept: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
 
@@ -119,6 +125,7 @@ def rewrite_file(
     *,
     force: bool = False,
     constants: Literal["inside", "outside"] | None = None,
+    unreferenced: Literal["keep", "drop"] = "keep",
     **changes: Any,
 ) -> RewriteReport:
     """Read a file, change the model, write it to another file.
@@ -128,6 +135,7 @@ def rewrite_file(
         target: the file to write.
         force: whether the target may be the source, which is then replaced in one step.
         constants: where they go, "inside" the FlatBuffer or "outside", behind it; None leaves them where they are.
+        unreferenced: "keep" the bytes at the end of the file that nothing refers to, or "drop" them.
         changes: as for `rewrite`.
 
     Raises:
@@ -138,7 +146,11 @@ def rewrite_file(
     model = Model.open(source)
     before = os.stat(source).st_size
     changed, report = rewrite(model, **changes)
-    changed.save(target, constants)
+    report.unreferenced = unreferenced_bytes(model)
+    report.unreferenced_kept = bool(report.unreferenced) and unreferenced == "keep"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*that nothing refers to", UserWarning)  # the report says so
+        changed.save(target, constants, unreferenced)
     report.bytes = {"before": before, "after": os.stat(target).st_size}
     return report
 

@@ -53,9 +53,17 @@ def _shapes(node: Node) -> list[Shape]:
         shape = tuple(rest if dim == -1 else dim for dim in wanted)
     ensure(
         prod(shape) == source.size,
-        lambda: f"{source} has {source.size} elements, the new shape {wanted} has {prod(shape)}.",
+        lambda: f"{source} has {source.size} elements, the new shape {wanted} has {prod(shape)}{_hint(node, prod(shape))}.",
     )
     return [shape]
+
+
+def _hint(node: Node, size: int) -> str:
+    """What to do where a model that was made for one batch size is given another."""
+    fixed = not _shape_in_tensor(node) or node.inputs[1].is_constant
+    if not fixed or not size or node.inputs[0].size % size:
+        return ""
+    return "; where a batch of another size is given, `oplet rewrite --batch N` (-1 for any) makes the model fit it"
 
 
 def prepare(context: Context, node: Node) -> None:

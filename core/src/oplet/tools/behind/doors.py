@@ -1,0 +1,205 @@
+"""Modules in which programs look for LiteRT's interpreter, answered by oplet as long as a program runs.
+
+Programs import it from `tflite_runtime.interpreter`, `ai_edge_litert.interpreter`, `tensorflow.lite` (`tf.lite`) or
+`tensorflow.lite.python.interpreter`. Who is part of oplet, of its plugins (the litert delegate imports LiteRT), of LiteRT or of
+TensorFlow itself gets the module that is installed. Nothing of the installation changes: the doors hang in `sys.meta_path`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
+from types import ModuleType
+from typing import Any
+
+__all__ = ["DOORS", "open_doors"]
+
+#: Modules that hold the interpreter and what goes with it.
+DOORS = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
+
+#: TensorFlow's public names, where it is installed: each module with those of its names that are LiteRT's.
+_PUBLIC = {
+    f"tensorflow.{version}lite{part}": names
+    for version in ("_api.v2.", "_api.v2.compat.v1.", "_api.v2.compat.v2.")
+    for part, names in (("", ("Interpreter",)), (".experimental", ("OpResolverType", "load_delegate")))
+}
+
+#: TensorFlow's public names where it is not installed, and programs are to believe that a part of it is.
+_BARE = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
+
+
+class _Door(ModuleType):
+    """A module of oplet's names for programs, and of its own for those that belong to it.
+
+    Args:
+        name: the module's name.
+        names: oplet's names.
+        insiders: top-level packages that get the installed module.
+        finders: who finds the installed one.
+    """
+
+    def __init__(self, name: str, names: Mapping[str, Any], insiders: Collection[str], finders: _Doors) -> None:
+        super().__init__(name, f"{name}, answered by oplet.")
+        self.__dict__["__all__"] = list(names)
+        self.__dict__["_parts"] = (names, insiders, finders)
+
+    def __getattr__(self, name: str) -> Any:
+        names, insiders, finders = self.__dict__["_parts"]
+        asking = sys._getframe(1).f_globals.get("__name__", "")
+        if asking.partition(".")[0] in insiders:
+            return getattr(finders.installed(self.__name__), name)
+        if name in names:
+            return names[name]
+        raise AttributeError(
+            f"oplet answers {self.__name__} with {', '.join(names)}, and has nothing of the name {name!r} there; run the program without "
+            "`oplet behind` to use LiteRT's own."
+        )
+
+
+class _Doors(MetaPathFinder, Loader):
+    """Finds the doors, and patches TensorFlow's public names when TensorFlow makes them."""
+
+    def __init__(self, names: Mapping[str, Any], insiders: Collection[str], bare: bool) -> None:
+        self._names = names
+        self._bare = bare
+        self._insiders = insiders
+        self._installed: dict[str, ModuleType] = {}
+        self._patched: list[tuple[ModuleType, dict[str, Any]]] = []
+        self.used: dict[str, None] = {}
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a door, of a package around one that is not installed, or of a module to patch; None for all others."""
+        if fullname in DOORS:  # asked for in a package that is there
+            return ModuleSpec(fullname, self, origin="oplet")
+        if fullname in _PUBLIC:
+            spec = self._elsewhere(fullname, path)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _Patching(spec.loader, self)
+            return spec
+        around = fullname in _BARE or any(door.startswith(f"{fullname}.") for door in DOORS)
+        if fullname.partition(".")[0] == "tensorflow" and not self._bare:
+            return None
+        if around and self._elsewhere(fullname, path) is None:
+            return ModuleSpec(fullname, self, origin="oplet", is_package=True)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """An empty package for those around the doors, a door else."""
+        if spec.submodule_search_locations is None:
+            return _Door(spec.name, self._names, self._insiders, self)
+        return _Around(spec.name, {name: self._names[name] for name in _BARE.get(spec.name, ())})
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Note that somebody came in; there is nothing to run."""
+        if isinstance(module, _Door) or module.__name__ in _BARE:
+            self.used[module.__name__] = None
+
+    def patch(self, module: ModuleType) -> None:
+        """Give those of TensorFlow's public names other values that are LiteRT's."""
+        names = _PUBLIC[module.__name__]
+        self._patched.append((module, {name: vars(module)[name] for name in names if name in vars(module)}))
+        vars(module).update((name, self._names[name]) for name in names)
+
+    def undo(self) -> None:
+        """Give them back the values that they had."""
+        for module, values in self._patched:
+            vars(module).update(values)
+
+    def installed(self, name: str) -> ModuleType:
+        """The module of that name that is installed.
+
+        Raises:
+            ModuleNotFoundError: none is.
+        """
+        if name not in self._installed:
+            parent = import_module(name.rpartition(".")[0])
+            spec = self._elsewhere(name, list(parent.__path__))
+            if spec is None or spec.loader is None:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            module = self._installed[name] = module_from_spec(spec)
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del self._installed[name]
+                raise
+        return self._installed[name]
+
+    def _elsewhere(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            if finder is not self and (spec := finder.find_spec(name, path)) is not None:
+                return spec
+        return None
+
+
+class _Around(ModuleType):
+    """A package that is not installed: what holds the doors, and TensorFlow's public names of them."""
+
+    def __init__(self, name: str, names: Mapping[str, Any]) -> None:
+        super().__init__(name, "Answered by oplet.")
+        self.__dict__.update(names)
+
+    def __getattr__(self, name: str) -> Any:
+        inside = f"{self.__name__}.{name}"
+        if inside in _BARE or any(inside == door or door.startswith(f"{inside}.") for door in DOORS):
+            return import_module(inside)
+        package = self.__name__.partition(".")[0]
+        raise AttributeError(
+            f"{package} is not installed, and oplet answers its interpreter alone: {self.__name__} has no {name!r}; install "
+            f"{package} for it."
+        )
+
+
+class _Patching(Loader):
+    """Loads a module as its own loader does, and then gives some of its names other values."""
+
+    def __init__(self, loader: Any, doors: _Doors) -> None:
+        self._loader = loader
+        self._doors = doors
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the module's own loader does."""
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """As the module's own loader does, and then the names."""
+        self._loader.exec_module(module)
+        self._doors.patch(module)
+        self._doors.used["tensorflow.lite"] = None
+
+
+@contextmanager
+def open_doors(names: Mapping[str, Any], insiders: Collection[str], *, bare: bool = False) -> Iterator[Mapping[str, None]]:
+    """Have programs' imports of LiteRT's interpreter answered; gives the modules that somebody asked for, as they are asked for.
+
+    Args:
+        names: what they find there, LiteRT's names.
+        insiders: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
+        bare: answer `tensorflow.lite` also where TensorFlow is not installed. Programs that ask whether it is then go astray.
+    """
+    doors = _Doors(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *insiders}, bare)
+    hidden = {name: sys.modules.pop(name) for name in DOORS if name in sys.modules}
+    for name in _PUBLIC:
+        if name in sys.modules:
+            doors.patch(sys.modules[name])
+    sys.meta_path.insert(0, doors)
+    try:
+        yield doors.used
+    finally:
+        sys.meta_path.remove(doors)
+        doors.undo()
+        for name, module in list(sys.modules.items()):
+            if getattr(getattr(module, "__spec__", None), "loader", None) is doors:
+                del sys.modules[name]
+                package, _, last = name.rpartition(".")
+                if vars(sys.modules.get(package, module)).get(last) is module:
+                    delattr(sys.modules[package], last)
+        for name, module in hidden.items():
+            sys.modules[name] = module
+            package, _, last = name.rpartition(".")
+            setattr(sys.modules[package], last, module)

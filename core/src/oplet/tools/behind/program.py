@@ -1,0 +1,181 @@
+"""Run a program whose imports of LiteRT's interpreter are answered by oplet, and say what ran where."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from oplet.errors import ModelError
+from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
+from oplet.plugins.manager import GROUP
+from oplet.runtime.delegation import load_delegate
+from oplet.tools.behind.doors import open_doors
+from oplet.tools.delegates import delegates_or_auto
+from oplet.tools.run import providers_of
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["Account", "run_behind"]
+
+
+class Account:
+    """What a program's interpreters ran.
+
+    Attributes:
+        answered: the modules that were asked for.
+        models: how many interpreters were made of each model, by its name.
+        nodes: by package or delegate, how many nodes it serves, of all interpreters together.
+    """
+
+    def __init__(self) -> None:
+        self.answered: list[str] = []
+        self.models: Counter[str] = Counter()
+        self._nodes: dict[int, dict[str, int]] = {}
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """By package or delegate, how many nodes it serves."""
+        total: Counter[str] = Counter()
+        for counts in self._nodes.values():
+            total.update(counts)
+        return dict(total.most_common())
+
+    def begin(self, interpreter: Interpreter) -> int:
+        """An interpreter was made; returns its number."""
+        self.models[interpreter._model.name] += 1
+        number = len(self._nodes)
+        self.note(number, interpreter)
+        return number
+
+    def note(self, number: int, interpreter: Interpreter) -> None:
+        """Look at what serves its nodes now."""
+        self._nodes[number] = providers_of(interpreter)
+
+    def __str__(self) -> str:
+        """One line."""
+        if not self.answered:
+            return "the program imported no interpreter that oplet answers"
+        if not self.models:
+            return f"answered {', '.join(self.answered)}; the program made no interpreter"
+        models = ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in self.models.items())
+        served = ", ".join(f"{count} {'node' if count == 1 else 'nodes'} by {who}" for who, count in self.nodes.items())
+        return f"answered {', '.join(self.answered)}; ran {models}: {served}"
+
+
+def run_behind(
+    program: str,
+    arguments: Sequence[str] = (),
+    *,
+    is_module: bool = False,
+    plugins: PluginManager,
+    delegates: Sequence[str] = (),
+    num_threads: int | None = None,
+    tensorflow: bool = False,
+    account: Account | None = None,
+) -> Account:
+    """Run a program in this process as Python would run it, with LiteRT's interpreter answered by oplet.
+
+    Args:
+        program: a script, the name of a command that is a script of Python, or with `is_module` a module's name.
+        arguments: its arguments.
+        is_module: run it as `python -m` does.
+        plugins: where kernels and delegates come from.
+        delegates: for interpreters that the program gives none, see `oplet.delegates.text.parse_delegate`, or "auto".
+        num_threads: for interpreters that the program gives no number.
+        tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
+        account: where to note what ran, also if the program fails.
+
+    Returns:
+        The account.
+
+    Raises:
+        ModelError: there is no such program.
+        BaseException: whatever the program raises, SystemExit included.
+    """
+    account = account or Account()
+    path = program if is_module else _script(program)
+    names = _names(account, plugins, delegates, num_threads)
+    with open_doors(names, _plugin_packages(), bare=tensorflow) as used, _as_main(path, arguments, is_module):
+        try:
+            if is_module:
+                runpy.run_module(program, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(path, run_name="__main__")
+        finally:
+            account.answered = list(used)
+    return account
+
+
+def _names(account: Account, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None) -> dict[str, Any]:
+    """LiteRT's names; interpreters have the defaults of the command line and are accounted for."""
+
+    class Accounted(Interpreter):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            if len(given) < 3 and not named.get("experimental_delegates") and delegates:
+                named["experimental_delegates"] = delegates_or_auto(delegates, plugins)
+            if len(given) < 4 and named.get("num_threads") is None:
+                named["num_threads"] = num_threads
+            super().__init__(*given, **{"plugins": plugins, **named})
+            self._number = account.begin(self)
+
+        def allocate_tensors(self) -> None:
+            super().allocate_tensors()
+            account.note(self._number, self)  # kernels may have declined nodes
+
+    class AccountedWithCustomOps(InterpreterWithCustomOps, Accounted):
+        pass
+
+    for made, original in ((Accounted, Interpreter), (AccountedWithCustomOps, InterpreterWithCustomOps)):
+        made.__name__ = made.__qualname__ = original.__name__
+    return {
+        "Delegate": Delegate,
+        "Interpreter": Accounted,
+        "InterpreterWithCustomOps": AccountedWithCustomOps,
+        "OpResolverType": OpResolverType,
+        "SignatureRunner": SignatureRunner,
+        "load_delegate": load_delegate,
+    }
+
+
+def _plugin_packages() -> set[str]:
+    """The top-level packages of all installed plugins: what they import of LiteRT is LiteRT's."""
+    import importlib_metadata
+
+    return {point.value.partition(":")[0].partition(".")[0].strip() for point in importlib_metadata.entry_points(group=GROUP)}
+
+
+def _script(program: str) -> str:
+    """The path of a script.
+
+    Raises:
+        ModelError: there is none, or it is no Python.
+    """
+    if os.path.exists(program):
+        return program
+    found = shutil.which(program)
+    if found is None:
+        raise ModelError(f"There is no program '{program}': give a script, the name of a command, or -m MODULE.")
+    with open(found, "rb") as file:
+        first = file.readline(200)
+    if not (first.startswith(b"#!") and b"python" in first):
+        raise ModelError(f"'{found}' is no script of Python, so oplet cannot answer its imports; give its module: -m MODULE.")
+    return found
+
+
+@contextmanager
+def _as_main(path: str, arguments: Sequence[str], is_module: bool) -> Iterator[None]:
+    """The command line and the first folder of modules as Python gives them to a program."""
+    argv, folders = sys.argv, sys.path[:]
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, os.getcwd() if is_module else os.path.dirname(os.path.abspath(os.path.realpath(path))))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, folders
