@@ -58,7 +58,7 @@ def in_blocks(scales: Any, zero_points: Any = None, op: str = "TANH") -> Interpr
     """A node that knows nothing of blocks, on an input that is quantized by them."""
     builder = ModelBuilder()
     main = builder.add_subgraph("main")
-    array = np.asarray(scales, np.float32)
+    array = np.asarray(scales) if isinstance(scales, np.float64) else np.asarray(scales, np.float32)
     main.add_tensor("none", "float32", [1])
     at = main.add_tensor("scales", "float32", array.shape, data=array)
     details = BlockwiseQuantization(scales=at, zero_points=-1, block_size=2)
@@ -73,7 +73,7 @@ def in_blocks(scales: Any, zero_points: Any = None, op: str = "TANH") -> Interpr
     return Interpreter(model_content=builder.to_bytes())
 
 
-@pytest.mark.parametrize("scales", [[[0.5]], [0.5], [[0.5, 0.25]], [1e30], [np.nan], [[np.inf]]])
+@pytest.mark.parametrize("scales", [0.5, [[0.5]], [0.5], [[0.5, 0.25]], [1e30], [np.nan], [[np.inf]], np.float64(1e300)])
 @pytest.mark.parametrize("zero_points", [None, np.int32([1]), np.float32([np.nan]), np.float32([1e30]), np.int64([2**40])])
 def test_scales_of_blocks_are_described_without_a_warning(scales: Any, zero_points: Any) -> None:
     with warnings.catch_warnings():
@@ -83,7 +83,7 @@ def test_scales_of_blocks_are_described_without_a_warning(scales: Any, zero_poin
     assert details["quantization_parameters"]["scales"].size == np.size(scales)
 
 
-@pytest.mark.parametrize("scales", [[[0.5]], [0.5], [[0.5, 0.25]]])
+@pytest.mark.parametrize("scales", [0.5, [[0.5]], [0.5], [[0.5, 0.25]]])
 @pytest.mark.parametrize("op", ["TANH", "LOGISTIC", "ABS", "RSQRT"])
 def test_one_scale_is_not_taken_from_blocks(scales: Any, op: str) -> None:
     """The first one would be a wrong answer without a word."""

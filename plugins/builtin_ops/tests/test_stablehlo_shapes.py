@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oplet import Interpreter, TensorType
 from oplet.errors import OpletError
 from oplet.schema import stablehlo_options as options
 from oplet.testing import one_op_model, run_op
@@ -157,3 +158,15 @@ def test_gather_equals_litert(
     mine, theirs = run_op(model, source, indices)[0], litert(model, source, indices)[0]
     assert mine.shape == theirs.shape
     np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("type", [TensorType.FLOAT8_E5M2, TensorType.FLOAT8_E4M3FN, TensorType.BFLOAT16])
+def test_gather_moves_types_that_are_none_of_numpys_own(type: TensorType) -> None:
+    table = options.StablehloGatherOptions(
+        offset_dims=longs(1), collapsed_slice_dims=longs(0), start_index_map=longs(0), index_vector_dim=1, slice_sizes=longs(1, 3)
+    )
+    model = one_op_model("STABLEHLO_GATHER", [Spec(type, [4, 3]), Spec("int32", [5, 1])], [Spec(type, [5, 3])], table)
+    dtype = Interpreter(model_content=model).get_input_details()[0]["dtype"]
+    source = np.arange(12).reshape(4, 3).astype(dtype)
+    picked = np.array([[3], [0], [1], [3], [2]], np.int32)
+    np.testing.assert_array_equal(run_op(model, source, picked)[0], source[picked[:, 0]])

@@ -407,6 +407,7 @@ INT8 = {"scale": 0.5, "zero_point": 0}
     [
         ("BROADCAST_ARGS", [("int32", [2], {}), ("int32", [2], {}), ("int32", [2], {})], "ends the process where the shapes"),
         ("GREATER", [("int8", [2], {}), ("int8", [2], {}), ("bool", [2], {})], "a scale is missing"),
+        ("LESS", [("uint16", [2], {}), ("uint16", [2], {}), ("bool", [2], {})], "does not compare UINT16"),
         ("NEG", [("float32", [0, 2], {}), ("float32", [0, 2], {})], "is empty"),
         ("DIV", [("int32", [2], {}), ("int32", [2], {}), ("int32", [2], {})], "divided by -1"),
         ("RESHAPE", [("float32", [2], {}), ("float32", [2], {})], "no shape is given"),

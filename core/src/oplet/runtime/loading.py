@@ -141,7 +141,8 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
         raise ModelError(f"{tensor} is quantized by blocks, with its scales in tensor {details.scales}, which is no constant.")
     if details.block_size < 1:
         raise ModelError(f"{tensor} is quantized by blocks of {details.block_size} values; a block has at least one.")
-    scales = tensors[details.scales].data.astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # what a scale cannot be, those that compute with it refuse
+        scales = np.atleast_1d(tensors[details.scales].data.astype(np.float32))
     zero_points = np.zeros(0, np.int64)
     points = tensors[details.zero_points] if 0 < details.zero_points < len(tensors) else None
     if points is not None and points.is_constant and points.dtype.kind in "iu":  # others are none; LiteRT reads none at all

@@ -15,6 +15,7 @@ __all__ = ["dies_of"]
 
 _Op = BuiltinOperator
 _COMPARES = frozenset({_Op.EQUAL, _Op.NOT_EQUAL, _Op.GREATER, _Op.GREATER_EQUAL, _Op.LESS, _Op.LESS_EQUAL})
+_UNCOMPARED = frozenset({TensorType.UINT16, TensorType.UINT32, TensorType.UINT64})
 _DIVIDES = frozenset({_Op.DIV, _Op.FLOOR_DIV, _Op.FLOOR_MOD})
 _RECURRENT = frozenset(
     {
@@ -87,6 +88,8 @@ def _of_this_operator(node: Node) -> str:
         return "LiteRT ends the process where the shapes do not fit"
     if node.op is _Op.STABLEHLO_GATHER:
         return "LiteRT reads wherever an index says"
+    if node.op in _COMPARES and any(t.type in _UNCOMPARED for t in node.inputs):
+        return f"LiteRT does not compare {node.inputs[0].type.name}"
     if node.op in _COMPARES and any(t.type in _QUANTIZED and not 0 < t.scale < 1 for t in node.inputs):
         return "LiteRT ends the process where a scale is missing, or not below 1"
     if node.op is _Op.REVERSE_SEQUENCE and not _lengths_fit(node):

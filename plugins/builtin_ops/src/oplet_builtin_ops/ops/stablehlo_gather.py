@@ -59,7 +59,10 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     sizes, mapped, collapsed, order = node.prepared
     source, indices = (tensor.data for tensor in node.inputs)
-    target = node.outputs[0].data.transpose(order)
+    # Values are moved, not read: types that are none of numpy's own go as integers of their size.
+    bits = source.dtype if source.dtype.isbuiltin == 1 else np.dtype(f"u{source.dtype.itemsize}")
+    source = source.view(bits)
+    target = node.outputs[0].data.view(bits).transpose(order)
     room = [source.shape[axis] - sizes[axis] for axis in mapped]
     # All slices that lie inside, as a view: first where they begin along the mapped axes, then the slices themselves.
     strides = source.strides
