@@ -247,7 +247,7 @@ def _grow(root: tables.Model, s: int, t: int, shape: Sequence[int], made: str) -
         tensor.shape = new
         return
     needed = bytes_needed(new.tolist(), TensorType(tensor.type))
-    if needed is not None and needed <= max(_IN_FILE, data.size) and tensor.type != TensorType.STRING:
+    if needed is not None and 0 <= needed <= max(_IN_FILE, data.size) and tensor.type != TensorType.STRING:
         _own_buffer(root, tensor, np.resize(data, needed) if data.size else np.zeros(needed, np.uint8))
         tensor.shape = new
         return
