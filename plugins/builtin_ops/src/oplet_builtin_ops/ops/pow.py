@@ -56,10 +56,11 @@ def _power_of_integers(bases: Array, exponents: Array, output: Array) -> None:
     """Powers with many exponents go through double precision; what an int32 cannot hold becomes the lowest one."""
     _ensure_not_negative(exponents)
     charge(10 * output.size)  # a double and two flags each
-    powers = np.power(bases, exponents, dtype=np.float64)
-    fits = np.greater(powers, -(2.0**31))
-    np.logical_and(fits, powers < 2.0**31, fits)
-    np.copyto(powers, -(2.0**31), where=np.logical_not(fits, fits))
+    powers, fits = np.empty(output.shape, np.float64), np.empty(output.shape, np.bool_)
+    np.power(bases, exponents, out=powers, dtype=np.float64)
+    np.greater(powers, -(2.0**31), out=fits)
+    np.logical_and(fits, powers < 2.0**31, out=fits)
+    np.copyto(powers, -(2.0**31), where=np.logical_not(fits, out=fits))
     output[...] = powers
 
 
