@@ -121,12 +121,15 @@ def test_some_operators_treat_special_values_as_litert_does(op: str, numpy_kerne
     held_against_litert(op, 15, numpy_kernels, litert)
 
 
-#: Compared with the compiled kernels only: a case of denormals differs from LiteRT, which is not explained.
-UNEXPLAINED = ("BIDIRECTIONAL_SEQUENCE_RNN",)
+#: Compared with the compiled kernels only, and why.
+NOT_COMPARED = {
+    "BIDIRECTIONAL_SEQUENCE_RNN": "a case of denormals differs, which is not explained",
+    "DIV": "of quotients by denormals LiteRT's own kernels clamp infinities, and XNNPACK, which takes denormals for 0, makes NaN",
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("op", sorted(set(SPECS).difference(UNEXPLAINED)))
+@pytest.mark.parametrize("op", sorted(set(SPECS).difference(NOT_COMPARED)))
 def test_every_operator_treats_special_values_as_litert_does(op: str, numpy_kernels: PluginManager, litert: LiteRT) -> None:
     held_against_litert(op, 15 * WEIGHTS[op], numpy_kernels, litert)
 
