@@ -129,6 +129,7 @@ class Sweep:
         self.found.append(found)
         self.say(found.line())
         if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
             name = f"{self.engine}-{found.case.seed}-{len(self.found)}"
             (self.folder / f"{name}.tflite").write_bytes(request.model)
             (self.folder / f"{name}.case").write_bytes(pickle.dumps(found.case))

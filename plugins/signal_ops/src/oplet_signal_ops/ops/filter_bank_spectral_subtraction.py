@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet_signal_ops.attributes import flag, integer
-from oplet_signal_ops.nodes import Array, Thunk, add_state, ensure_operands, ensure_vector
+from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, add_state, ensure_operands, ensure_vector
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -46,15 +46,21 @@ class _Subtraction:
         self._bits = np.uint64(integer(options, "spectral_subtraction_bits", most=63))
         self._least = np.uint64(integer(options, "min_signal_remaining"))
         self._clamping = flag(options, "clamping")
-        odd = np.arange(channels) % 2
+        odd = np.arange(min(channels, AT_ONCE)) % 2  # of a part, all of which begin with an even channel
         self._of_new, self._of_old = (
             np.array([integer(options, key), integer(options, f"alternate_{key}")], np.uint64)[odd]
             for key in ("smoothing", "one_minus_smoothing")
         )
 
     def apply(self, signal: Array, estimate: Array, output: Array) -> None:
+        for start in range(0, signal.size, AT_ONCE):
+            checkpoint()
+            part = slice(start, start + AT_ONCE)
+            self._apply(signal[part], estimate[part], output[part])
+
+    def _apply(self, signal: Array, estimate: Array, output: Array) -> None:
         scaled = signal << self._smoothing_bits
-        mean = scaled * self._of_new + estimate * self._of_old
+        mean = scaled * self._of_new[: signal.size] + estimate * self._of_old[: signal.size]
         mean >>= self._bits
         np.copyto(estimate, mean, casting="unsafe")
         noise = np.minimum(estimate, scaled)
