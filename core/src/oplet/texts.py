@@ -7,7 +7,10 @@ data stays as the file has it: the names in `get_tensor_details()`, in signature
 from __future__ import annotations
 
 import functools
-import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import logging
 
 __all__ = ["LONGEST", "logger_of", "one_line", "plain", "shown"]
 
@@ -79,7 +82,7 @@ def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-class _Plain(logging.Filter):
+class _Plain:
     """Makes the message of every record plain."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -94,6 +97,8 @@ class _Plain(logging.Filter):
 @functools.cache
 def logger_of(name: str) -> logging.Logger:
     """The logger of that name, whose messages are plain whatever is in them."""
+    import logging  # a program that only runs a model does not pay for it
+
     logger = logging.getLogger(name)
     logger.addFilter(_Plain())
     return logger
