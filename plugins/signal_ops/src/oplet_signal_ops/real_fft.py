@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import TensorType, ensure
+from oplet import TensorType, charge, checkpoint, ensure
 from oplet_signal_ops.fixed_point_fft import FixedPoint, FixedPointFft, radices
+from oplet_signal_ops.nodes import AT_ONCE
 
 __all__ = ["TYPES", "ensure_length", "inverse_transform", "transform"]
 
@@ -28,6 +29,8 @@ Transform = Callable[[Array, Array], None]
 TYPES = (TensorType.FLOAT32, TensorType.INT16, TensorType.INT32)
 
 _LONGEST = 2**20
+#: What tables and scratch take for each sample of a row, in bytes.
+_VALUE_BYTES = 200
 
 
 def ensure_length(length: int) -> None:
@@ -39,12 +42,26 @@ def ensure_length(length: int) -> None:
 
 def transform(length: int, dtype: Any) -> Transform:
     """From signals of `length` samples to their `length // 2 + 1` lowest frequencies."""
-    return _floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=False).forward
+    charge(_VALUE_BYTES * length)
+    return _in_parts(_floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=False).forward)
 
 
 def inverse_transform(length: int, dtype: Any) -> Transform:
     """From `length // 2 + 1` frequencies to signals of `length` samples."""
-    return _inverse_floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=True).backward
+    charge(_VALUE_BYTES * length)
+    return _in_parts(_inverse_floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=True).backward)
+
+
+def _in_parts(transform: Transform) -> Transform:
+    """Some rows at a time: what is worked out in between is several times as wide as the values."""
+
+    def run(source: Array, target: Array) -> None:
+        rows = max(1, AT_ONCE // max(source.shape[1], 1))
+        for start in range(0, len(source), rows):
+            checkpoint()
+            transform(source[start : start + rows], target[start : start + rows])
+
+    return run
 
 
 def _floats(source: Array, target: Array) -> None:
