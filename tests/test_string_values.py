@@ -132,3 +132,9 @@ def test_strings_in_constants_and_through_kernels_keep_their_nuls() -> None:
     assert answers["tiled"].tolist() == [b"a\0", b"a", PAYLOAD] * 2
     assert answers["gathered"].tolist() == [PAYLOAD, b"a\0"]
     assert answers["equal"].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("value", ["a\0", b"a\0"])
+def test_strings_of_as_many_dimensions_as_numpy_has_are_set(value: Any) -> None:
+    given = np.full([1] * 63 + [2], value, object)
+    assert both_ways(given, list(given.shape)) == np.full(given.shape, b"a\0", object).tolist()

@@ -345,7 +345,7 @@ def test_tune_shows_every_way_and_run_takes_the_best(packages, oplet, tmp_path):
     assert "the device is on fire" in " ".join(tuned.out.split())
     ran = oplet("run", path, "--delegate", "auto")
     assert ran.code == 0, ran.err
-    assert "1 by the delegate Quick" in ran.out
+    assert "1 by the delegate quick" in ran.out
     assert "auto chose quick + builtin_ops" in ran.out
     measured = json.loads(oplet("benchmark", path, "--delegate", "auto", "--num-runs", 3, "--min-secs", 0, "--json").out)
     assert measured["choice"].startswith("auto chose quick")

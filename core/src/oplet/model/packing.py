@@ -66,7 +66,7 @@ def _converted(values: Any, type: TensorType) -> NDArray[Any]:
     if given is not values and given.dtype == np.float64 and dtype == np.uint64:
         # Numpy makes floats of integers when some are past int64 and some are not.
         exact = np.asarray(values, object)
-        if all(isinstance(value, int) and 0 <= value < 2**64 for value in exact.flat):
+        if all(isinstance(value, int) and 0 <= value < 2**64 for value in exact.reshape(-1)):
             given = exact.astype(np.uint64)
     if given.dtype == object:
         raise ModelError(f"A constant of {type.name} cannot be made of Python objects or of rows of different lengths.")

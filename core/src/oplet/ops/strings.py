@@ -35,7 +35,7 @@ def string_array(value: Any) -> NDArray[Any]:
         return result
     if isinstance(value, (list, tuple)):
         array = np.asarray(value, object)
-        return array if not array.size or isinstance(array.flat[0], (bytes, str)) else np.asarray(value)
+        return array if not array.size or isinstance(array.reshape(-1)[0], (bytes, str)) else np.asarray(value)
     array = np.asarray(value)
     if array.dtype.kind == "S" and not array.ndim:
         return string_array(array.tobytes())

@@ -72,7 +72,7 @@ def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
             )
         elif type(item) is not bytes:
             item = bytes(item)
-        result.flat[position] = item
+        result.reshape(-1)[position] = item
     return result
 
 
