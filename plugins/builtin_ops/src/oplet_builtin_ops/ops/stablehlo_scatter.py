@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, Registration, checkpoint, ensure
+from oplet import Context, Node, Registration, charge, checkpoint, ensure
 from oplet.schema.stablehlo_options import StablehloScatterOptions
 from oplet_builtin_ops.control.bodies import Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function, replaces
@@ -20,6 +20,10 @@ from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shap
 from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_vectors
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_axes, ensure_values
+
+
+#: What the places of updates take while they are worked out, in bytes for each value.
+_PLACE_BYTES = 48
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -82,6 +86,7 @@ def bind(context: Context, node: Node) -> Thunk:
     offsets = {axis: along(axis, position) for axis, position in zip(covered, window)}
 
     def scatter() -> None:
+        charge(_PLACE_BYTES * updates.size + 8 * indices.size)
         for output, before in zip(outputs, sources):
             output[...] = before
         places = np.zeros(updates.shape, np.int64)
