@@ -21,7 +21,6 @@ from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_axes, ensure_values
 
-
 #: What the places of updates take while they are worked out, in bytes for each value.
 _PLACE_BYTES = 48
 
