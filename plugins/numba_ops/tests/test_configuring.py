@@ -49,7 +49,8 @@ def run(folder: Path, before: str = "", **variables: str) -> dict[str, Any]:
     program = folder / "program.py"
     program.write_text(textwrap.dedent(RUN).format(before=before))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    environment |= {"PYTHONPATH": str(modules), "OPLET_PREFER": "", **variables}
+    paths = os.pathsep.join(filter(None, (str(modules), os.environ.get("PYTHONPATH", ""))))
+    environment |= {"PYTHONPATH": paths, "OPLET_PREFER": "", **variables}
     done = subprocess.run(
         [sys.executable, str(program)], cwd=there, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
