@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType
+from oplet import Context, Node, Registration, TensorType, charge
 from oplet_builtin_ops.arithmetic.fixed_point import (
     clip,
     ensure_scale,
@@ -32,6 +32,9 @@ from oplet_builtin_ops.shaping.reduction import (
     summing,
 )
 from oplet_builtin_ops.shaping.shapes import Array, Thunk
+
+#: What a sum takes on its way to the output's type, in bytes.
+_SUM_BYTES = 36
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -62,6 +65,7 @@ def _bind_quantized(node: Node) -> Thunk:
             return int32_of(np.copysign(np.floor(np.abs(scaled).astype(np.float64) + 0.5), scaled))
 
     def run() -> None:
+        charge(_SUM_BYTES * target.size)
         sums = np.add.reduce(values, axes, dtype=np.int32, keepdims=True)
         convert(target, clip(rescale(sums) + np.int32(zero_point), limits.min, limits.max))
 

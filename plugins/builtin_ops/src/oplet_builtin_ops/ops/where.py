@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, refusing
 
 _TYPES = (
@@ -33,9 +33,11 @@ def bind(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         np.not_equal(flat, zero, marked)
-        places = marked.nonzero()[0]
-        context.resize_tensor(output, (len(places), len(shape)))
-        if len(places):
+        count = int(np.count_nonzero(marked))
+        context.resize_tensor(output, (count, len(shape)))
+        if count:
+            charge(8 * count * (1 + len(shape)))
+            places = marked.nonzero()[0]
             for column, found in zip(output.data.T, np.unravel_index(places, shape)):
                 column[...] = found
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
 
 __all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
@@ -97,6 +97,7 @@ def _sorted_shapes(node: Node) -> list[Shape]:
     source, ids = node.inputs
     ensure(source.ndim >= 1, f"{source} must have at least one dimension.")
     ensure(ids.shape == source.shape[:1], f"{ids} must be a vector of {source.shape[0]} ids, one per row of {source}.")
+    charge(40 * ids.size)
     values = ids.data.astype(np.int64)
     steps = np.diff(values, prepend=-1)
     wrong = np.flatnonzero((steps < 0) | (steps > 1) | ((np.arange(steps.size) == 0) & (steps != 1)))
@@ -130,6 +131,7 @@ def _bind(node: Node, combine: np.ufunc, initial: Initial) -> Thunk:
     rows = source.reshape(ids.size, prod(output.shape[1:]))
     segments = output.reshape(len(output), rows.shape[1])
     start = np.array(initial(output.dtype), output.dtype)
+    charge((24 + source.dtype.itemsize) * ids.size)  # where the rows of the segments stand, and copies of their values
     # The ids do not change after this: when they are no constant, each run binds anew.
     if rows.shape[1] == 1:
         used = np.flatnonzero(ids >= 0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
 from oplet_builtin_ops.custom_options import CustomOptions
 from oplet_builtin_ops.shaping.box_suppression import fast_suppression, regular_suppression
 from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
@@ -94,6 +94,10 @@ def _reals(tensor: Tensor) -> Array:
     return np.asarray((tensor.data.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.scale))
 
 
+#: What a box takes while its corners are worked out, in bytes.
+_BOX_BYTES = 160
+
+
 def _decode(boxes: Array, anchors: Array, scales: tuple[float, float, float, float]) -> Array:
     """Corners (count, 4) of boxes given by centre and size relative to anchors."""
     y, x, height, width = (boxes[:, i].astype(np.float64) / scales[i] for i in range(4))
@@ -113,6 +117,7 @@ def bind(context: Context, node: Node) -> Thunk:
     first = scores.shape[2] - settings.classes
 
     def run() -> None:
+        charge(_BOX_BYTES * count + 16 * scores.size)
         corners = _decode(_reals(boxes)[0, :, :4], _reals(anchors).reshape(-1)[: 4 * count].reshape(count, 4), settings.scales)
         crossed = np.flatnonzero((corners[:, 0] > corners[:, 2]) | (corners[:, 1] > corners[:, 3]))
         ensure(not crossed.size, f"box {crossed[:1]} of {boxes} has its corners on the wrong sides.")
