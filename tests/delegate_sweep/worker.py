@@ -100,9 +100,8 @@ def _verdicts(job: Job) -> Iterator[Verdict]:
         with os.fdopen(reader, "rb", buffering=0) as pipe:
             while True:
                 ready, patience = [], PATIENCE
-                while (
-                    not ready and patience > 0
-                ):  # oplet's own kernels have limits of their own, and LiteRT by itself is not on trial
+                # oplet's own kernels have limits of their own, and LiteRT by itself is not on trial.
+                while not ready and patience > 0:
                     ready, _, _ = select.select([pipe], [], [], PATIENCE)
                     patience -= PATIENCE if _stage(page) == "delegate" else PATIENCE / 5
                 if not ready:

@@ -103,24 +103,23 @@ def spec(type: str, *shape: int) -> Spec:
     return Spec(type, shape)
 
 
+Sizes = tuple[int, ...]
+
+
+def layer(op: str, options: Any, source: Sizes, weights: Sizes, output: Sizes) -> bytes:
+    """A float32 layer whose weights and biases FILL makes, a bias for each channel of the output."""
+    given = [spec("float32", *source), Filled("float32", weights), Filled("float32", output[-1:])]
+    return node(op, given, [spec("float32", *output)], options)
+
+
 def conv_groups(n: int) -> bytes:
     options = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1)
-    return node(
-        "CONV_2D",
-        [spec("float32", 1, 1, 2, n), Filled("float32", (n, 1, 1, 1)), Filled("float32", (n,))],
-        [spec("float32", 1, 1, 2, n)],
-        options,
-    )
+    return layer("CONV_2D", options, (1, 1, 2, n), (n, 1, 1, 1), (1, 1, 2, n))
 
 
 def conv_windows(n: int) -> bytes:
     options = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1)
-    return node(
-        "CONV_2D",
-        [spec("float32", 1, n, n, 1), Filled("float32", (1, n, n, 1)), Filled("float32", (1,))],
-        [spec("float32", 1, n, n, 1)],
-        options,
-    )
+    return layer("CONV_2D", options, (1, n, n, 1), (1, n, n, 1), (1, n, n, 1))
 
 
 def conv_hybrid_batches(n: int) -> bytes:
@@ -137,22 +136,12 @@ def conv_hybrid_batches(n: int) -> bytes:
 
 def depthwise_windows(n: int) -> bytes:
     options = DepthwiseConv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1, depth_multiplier=1)
-    return node(
-        "DEPTHWISE_CONV_2D",
-        [spec("float32", 1, n, n, 2), Filled("float32", (1, n, n, 2)), Filled("float32", (2,))],
-        [spec("float32", 1, n, n, 2)],
-        options,
-    )
+    return layer("DEPTHWISE_CONV_2D", options, (1, n, n, 2), (1, n, n, 2), (1, n, n, 2))
 
 
 def depthwise_phases(n: int) -> bytes:
     options = DepthwiseConv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=n, depth_multiplier=1)
-    return node(
-        "DEPTHWISE_CONV_2D",
-        [spec("float32", 1, 1, n, 2), Filled("float32", (1, 1, n, 2)), Filled("float32", (2,))],
-        [spec("float32", 1, 1, 1, 2)],
-        options,
-    )
+    return layer("DEPTHWISE_CONV_2D", options, (1, 1, n, 2), (1, 1, n, 2), (1, 1, 1, 2))
 
 
 def conv_3d_batches(n: int) -> bytes:

@@ -52,9 +52,8 @@ class Layout(NamedTuple):
     size: int
     groups: list[tuple[struct.Struct, list[str]]]  # numbers, and offsets to what lies elsewhere; one group unless some overlap
     enums: list[tuple[str, dict[int, IntEnum]]]
-    vectors: list[
-        tuple[str, int, np.dtype[Any], bool]
-    ]  # of numbers: name, where its offset lies, of what, whether bytes are shared
+    # Of numbers: name, where its offset lies, what it is made of, whether several may share their bytes.
+    vectors: list[tuple[str, int, np.dtype[Any], bool]]
     references: list[tuple[Field, int]]  # the others
     unions: list[tuple[Field, int, int]]  # the union, where its value's offset lies (0: nowhere), where its type lies
     unknown: list[int]  # ids of fields that the class does not declare
