@@ -16,6 +16,8 @@ from oplet.cli.settings import (
     NeededDelegates,
     NumThreads,
     PluginSwitches,
+    Quiet,
+    Raw,
     Signature,
     settings_of,
 )
@@ -49,6 +51,8 @@ def compare(
         typer.Option(help="Pixels become pixel * SCALE + OFFSET, see `oplet run`.", show_default=False),
     ] = None,
     offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
+    raw: Raw = False,
+    quiet: Quiet = False,
     signature: Signature = None,
     num_threads: NumThreads = 1,
     p: PluginSwitches = None,
@@ -57,6 +61,7 @@ def compare(
     """Run a model with and without a delegate and compare; exits with 1 if an error is larger than the tolerance."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
+    from oplet.cli.notices import Teller
     from oplet.tools.comparing.compare import compare_delegate
     from oplet.tools.delegates import delegate_named
 
@@ -73,6 +78,8 @@ def compare(
         signature=signature,
         scale=scale,
         offset=offset,
+        raw=raw,
+        tell=Teller(quiet),
         num_threads=num_threads,
         plugins=plugins,
     )

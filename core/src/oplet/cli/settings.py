@@ -25,6 +25,8 @@ __all__ = [
     "NumThreads",
     "Ops",
     "PluginSwitches",
+    "Quiet",
+    "Raw",
     "Settings",
     "Signature",
     "settings_of",
@@ -49,9 +51,22 @@ Inputs = Annotated[
         "--input",
         "-i",
         metavar="[NAME=]FILE",
-        help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random.",
+        help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random. "
+        "Numbers are real values, which are quantized where the input is; see --raw.",
         show_default=False,
     ),
+]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="Values are what the tensors hold: a quantized tensor's integers, not the real values that they stand for.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Do not tell what was done to inputs: pictures, clamped values.", show_default=False),
 ]
 NumThreads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")]
 Signature = Annotated[

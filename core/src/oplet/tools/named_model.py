@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.runtime.interpreter import Interpreter
+from oplet.schema.enums import TensorType
 from oplet.tuning.random_inputs import random_input
 
 __all__ = ["Details", "NamedModel"]
+
+#: Types whose integers have fewer values than the bytes that numpy has for them.
+_LIMITS = {TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15), TensorType.INT2: (-2, 1)}
 
 Details = dict[str, Any]
 Array = NDArray[Any]
@@ -23,7 +27,7 @@ class NamedModel:
 
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
-        inputs: each input's details, by name, in the model's order.
+        inputs: each input's details, by name, in the model's order; of integers of 2 and 4 bits with their "limits".
         outputs: each output's details; after a call with the shapes that it gave.
 
     Args:
@@ -44,6 +48,10 @@ class NamedModel:
             self.inputs = _by_name(interpreter.get_input_details())
         else:
             self.inputs = _in_order(self._runner.get_input_details(), interpreter.get_input_details())
+        tensors = interpreter._subgraphs[interpreter._subgraph_of(signature) if signature else 0].tensors
+        for details in self.inputs.values():
+            if (limits := _LIMITS.get(tensors[details["index"]].type)) is not None:
+                details["limits"] = limits
 
     @property
     def outputs(self) -> dict[str, Details]:

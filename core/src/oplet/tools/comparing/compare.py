@@ -24,6 +24,7 @@ from oplet.schema.enums import TensorType
 from oplet.tools.comparing.difference import Difference, difference
 from oplet.tools.inputs import load_inputs
 from oplet.tools.named_model import NamedModel
+from oplet.tools.values.notices import Tell, warn
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -111,6 +112,8 @@ def compare_delegate(
     signature: str | None = None,
     scale: float | None = None,
     offset: float | None = None,
+    raw: bool = False,
+    tell: Tell = warn,
     num_threads: int = 1,
     plugins: PluginManager | None = None,
 ) -> Comparison:
@@ -130,6 +133,8 @@ def compare_delegate(
         signature: which signature to run; the only one if None, or else the first subgraph.
         scale: of pixels, see `oplet.tools.pictures.load_picture`.
         offset: of pixels.
+        raw: inputs hold a quantized tensor's integers, not real values.
+        tell: is told what was done to inputs.
         num_threads: threads that kernels may use.
         plugins: where the kernels come from; all that are installed by default.
 
@@ -150,7 +155,7 @@ def compare_delegate(
     seen.watch(with_delegates, _at_a_border)
     wanted.watch(without, lambda place, node: place in seen.values)
     delegated, plain = NamedModel(with_delegates, signature), NamedModel(without, signature)
-    given = load_inputs(inputs, plain.inputs, scale=scale, offset=offset)
+    given = load_inputs(inputs, plain.inputs, scale=scale, offset=offset, raw=raw, tell=tell)
 
     result = Comparison(rtol, atol, runs)
     outputs: dict[str, Layer] = {}
