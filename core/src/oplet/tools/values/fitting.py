@@ -70,7 +70,7 @@ def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, so
     except NestedError as error:
         raise TensorError(f"'{source}' has no value that fits, input '{name}' takes {dtype.name}: {error}.") from error
     if dtype.kind == "c" and reals.ndim == len(details["shape"]) + 1 and reals.shape[-1:] == (2,):
-        reals = reals[..., 0] + 1j * reals[..., 1]
+        reals = np.ascontiguousarray(reals).view(np.complex128)[..., 0]
     return _from_array(reals, details, dtype, name, source, raw, tell)
 
 

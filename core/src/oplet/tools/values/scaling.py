@@ -130,7 +130,10 @@ class Scaling:
     def _steps(self, real: Array, scales: Array, zero_points: Array) -> Array:
         steps: Array
         with np.errstate(all="ignore"):
-            quotients = (real.astype(self._wide) / scales.astype(self._wide)).astype(np.float64)
+            narrow = real.astype(self._wide)
+            quotients = (narrow / scales.astype(self._wide)).astype(np.float64)
+            if np.isinf(narrow).any():  # float64 that float32 does not hold
+                quotients = np.where(np.isinf(narrow), real / scales, quotients)
             steps = np.trunc(quotients)
             steps += np.copysign(np.abs(quotients - steps) >= 0.5, quotients)  # exact, where adding a half first is not
             steps[np.isinf(quotients)] = quotients[np.isinf(quotients)]
