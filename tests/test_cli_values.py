@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import numpy as np
 import pytest
 from PIL import Image
 
-from oplet import Interpreter
+from oplet import Interpreter, ModelBuilder
 from oplet.testing import Spec, one_op_model
 from oplet.tools.app_contents import AppContents
 from oplet.tools.app_main import main as app_main
@@ -279,6 +280,89 @@ def test_a_scale_and_an_offset_of_pixels_are_told_and_give_real_or_raw_values(op
     ran = oplet("run", picture_model, "-i", picture, "--scale", "nan")
     assert ran.code == 1
     assert "give finite numbers" in ran.err
+
+
+def _metadata(mean: list[float], std: list[float]) -> bytes:
+    """The bytes of TFLITE_METADATA as TFLite's tools write them, with numbers for the pixels of the second input alone."""
+    builder = flatbuffers.Builder()
+
+    def table(fields: dict[int, int], unions: dict[int, int] | None = None) -> int:
+        builder.StartObject(8)
+        for slot, offset in fields.items():
+            builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+        for slot, kind in (unions or {}).items():
+            builder.PrependUint8Slot(slot, kind, 0)
+        return builder.EndObject()
+
+    def tables(*offsets: int) -> int:
+        builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            builder.PrependUOffsetTRelative(offset)
+        return builder.EndVector()
+
+    numbers = [builder.CreateNumpyVector(np.array(each, np.float32)) for each in (mean, std)]
+    unit = table({1: table(dict(enumerate(numbers)))}, {0: 1})
+    inputs = tables(table({}), table({4: tables(unit)}))
+    builder.Finish(table({3: tables(table({2: inputs}))}), b"M001")
+    return bytes(builder.Output())
+
+
+def _two_pictures(folder: Path, metadata: bytes) -> Path:
+    builder = ModelBuilder()
+    main = builder.add_subgraph()
+    x, y, z = (main.add_tensor(name, "float32", [1, 2, 2, 3]) for name in "xyz")
+    main.add_operator("ADD", [x, y], [z])
+    main.set_inputs(x, y)
+    main.set_outputs(z)
+    builder.add_metadata("TFLITE_METADATA", metadata)
+    path = folder / "two.tflite"
+    path.write_bytes(builder.to_bytes())
+    return path
+
+
+@pytest.mark.parametrize(("mean", "std"), [([127.5], [127.5]), ([0, 1, 2], [255, 1, 2]), ([127.5], [1, 2, 4])])
+def test_float_inputs_take_pixels_as_the_model_s_metadata_say(oplet, tmp_path: Path, mean: list[float], std: list[float]) -> None:
+    model = _two_pictures(tmp_path, _metadata(mean, std))
+    pixels = np.random.default_rng(0).integers(0, 255, (2, 2, 3), np.uint8, endpoint=True)
+    Image.fromarray(pixels).save(tmp_path / "p.png")
+    zeros = _write(tmp_path / "zeros.npy", np.zeros((1, 2, 2, 3), np.float32))
+
+    def answer(*given: Any) -> Any:
+        ran = oplet("run", model, *given, "--json")
+        assert ran.code == 0, ran.err
+        return np.array(json.loads(ran.out)["outputs"][0]["values"])[0], ran.err
+
+    value, told = answer("-i", f"y={tmp_path / 'p.png'}", "-i", f"x={zeros}")
+    np.testing.assert_allclose(value, (pixels - np.array(mean)) / np.array(std), rtol=1e-6)
+    assert "as the model's metadata say" in told
+    assert f"mean {mean[0]:g}" in told or "mean [0, 1, 2]" in told
+    value, told = answer("-i", f"x={tmp_path / 'p.png'}", "-i", f"y={zeros}")  # of which they say nothing
+    np.testing.assert_allclose(value, pixels / 255, rtol=1e-6)
+    assert "pixels 0..255 became 0..1" in told
+    value, told = answer("-i", f"y={tmp_path / 'p.png'}", "-i", f"x={zeros}", "--scale", 2)
+    np.testing.assert_allclose(value, pixels * 2.0)
+    assert "metadata" not in told
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        (_metadata([1, 2], [1, 2]), "2 numbers for 3 channels"),
+        (_metadata([1], [0]), "no usable numbers"),
+        (_metadata([float("nan")], [1]), "no usable numbers"),
+        (_metadata([], []), "no usable numbers"),
+        (b"\xff" * 40, "cannot be read"),
+    ],
+)
+def test_metadata_that_say_nothing_usable_of_pixels_are_told(oplet, tmp_path: Path, metadata: bytes, words: str) -> None:
+    model = _two_pictures(tmp_path, metadata)
+    Image.new("RGB", (2, 2)).save(tmp_path / "p.png")
+    ran = oplet("run", model, "-i", f"y={tmp_path / 'p.png'}")
+    assert (ran.code, ran.out) == (1, "")
+    assert words in ran.err
+    assert "give --scale and --offset" in ran.err
+    assert ran.err.count("\n") == 1
+    assert oplet("run", model, "-i", f"y={tmp_path / 'p.png'}", "--scale", 1).code == oplet("run", model).code == 0
 
 
 # The page --------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema.enums import TensorType
+from oplet.tools.values.normalization import normalization_of
 from oplet.tuning.random_inputs import random_input
 
 __all__ = ["Details", "NamedModel"]
@@ -27,7 +29,8 @@ class NamedModel:
 
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
-        inputs: each input's details, by name, in the model's order; of integers of 2 and 4 bits with their "limits".
+        inputs: each input's details, by name, in the model's order; with the "limits" of integers of 2 and 4 bits, and what tells the
+            "normalization" of pixels.
         outputs: each output's details; after a call with the shapes that it gave.
 
     Args:
@@ -48,10 +51,13 @@ class NamedModel:
             self.inputs = _by_name(interpreter.get_input_details())
         else:
             self.inputs = _in_order(self._runner.get_input_details(), interpreter.get_input_details())
-        tensors = interpreter._subgraphs[interpreter._subgraph_of(signature) if signature else 0].tensors
+        subgraph = interpreter._subgraphs[interpreter._subgraph_of(signature) if signature else 0]
         for details in self.inputs.values():
-            if (limits := _LIMITS.get(tensors[details["index"]].type)) is not None:
+            if (limits := _LIMITS.get(subgraph.tensors[details["index"]].type)) is not None:
                 details["limits"] = limits
+            if details["index"] in subgraph.inputs:
+                position = subgraph.inputs.index(details["index"])
+                details["normalization"] = partial(normalization_of, interpreter._model, subgraph.index, position)
 
     @property
     def outputs(self) -> dict[str, Details]:

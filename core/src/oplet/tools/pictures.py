@@ -87,11 +87,12 @@ def load_picture(
     It is turned as its EXIF data say, becomes greyscale, RGB or RGBA by the input's channels (transparency is left out, of several
     frames the first is taken, 16 bits of grey become 8), and is stretched to its height and width (by area when it shrinks, bilinear
     when it grows; never cut). With `scale` or `offset`, real = pixel * scale + offset, which a quantized input
-    then quantizes. Without, pixels of 0..255 become 0..1 for float inputs, and the whole range of the type for 8-bit ones.
+    then quantizes. Without, pixels of 0..255 become (pixel - mean) / std for float inputs where the model's metadata say so, else 0..1, and the whole range of the type for 8-bit ones.
 
     Args:
         path: the file.
-        details: the input's dictionary of `Interpreter.get_input_details`.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "normalization" is a function that gives what the
+            model's metadata say, or None.
         name: what messages call the input.
         scale: 1 if only `offset` is given.
         offset: 0 if only `scale` is given.
@@ -109,12 +110,12 @@ def load_picture(
     pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
     if layout.channels_first:
         pixels = pixels.transpose(2, 0, 1)
+    _scale(picture, pixels, details, name, scale, offset, 0 if layout.channels_first else 2)
     rank = len(details["shape"])
     if rank == 2:
-        pixels = pixels.reshape(pixels.shape[:2])
+        picture.pixels = picture.pixels.reshape(pixels.shape[:2])
     elif rank == 4:
-        pixels = pixels[np.newaxis]
-    _scale(picture, pixels, details, name, scale, offset)
+        picture.pixels = picture.pixels[np.newaxis]
     return picture
 
 
@@ -233,8 +234,9 @@ def _scale(
     name: str,
     scale: float | None,
     offset: float | None,
+    channels: int,
 ) -> None:
-    """Make the input's numbers of pixels."""
+    """Make the input's numbers of pixels, whose channels are along that dimension."""
     dtype = np.dtype(details["dtype"])
     scaling = scaling_of(details)
     if scale is not None or offset is not None:
@@ -244,6 +246,10 @@ def _scale(
         real = pixels * np.float64(factor) + added
         picture.pixels = real if scaling is not None or dtype.kind in "fVc" else np.rint(real)
         picture.did(f"pixels * {factor:.6g} + {added:.6g}", scale=factor, offset=added)
+    elif dtype.kind in "fV" and (said := details.get("normalization", lambda: None)()) is not None:
+        picture.pixels = said.apply(pixels, channels)
+        how = f"pixels became (pixel - mean) / std with {said}, as the model's metadata say"
+        picture.did(how, mean=list(said.mean), std=list(said.std))
     elif dtype.kind in "fV":
         picture.pixels = pixels / np.float64(255)
         picture.did("pixels 0..255 became 0..1", scale=1 / 255, offset=0.0)
