@@ -48,7 +48,8 @@ def run(
     scale: Annotated[
         float | None,
         typer.Option(
-            help="Pixels become pixel * SCALE + OFFSET. Default: for float inputs what the model's metadata say, else 0..1; for 8-bit ones the whole range.",
+            help="Pixels become pixel * SCALE + OFFSET. Default: for float inputs what the model's metadata say, else 0..1; "
+            "for 8-bit ones the whole range.",
             show_default=False,
         ),
     ] = None,

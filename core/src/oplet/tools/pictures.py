@@ -87,7 +87,8 @@ def load_picture(
     It is turned as its EXIF data say, becomes greyscale, RGB or RGBA by the input's channels (transparency is left out, of several
     frames the first is taken, 16 bits of grey become 8), and is stretched to its height and width (by area when it shrinks, bilinear
     when it grows; never cut). With `scale` or `offset`, real = pixel * scale + offset, which a quantized input
-    then quantizes. Without, pixels of 0..255 become (pixel - mean) / std for float inputs where the model's metadata say so, else 0..1, and the whole range of the type for 8-bit ones.
+    then quantizes. Without, pixels of 0..255 become (pixel - mean) / std for float inputs where the model's metadata say so, else
+    0..1, and the whole range of the type for 8-bit ones.
 
     Args:
         path: the file.

@@ -83,7 +83,8 @@ class Normalization(NamedTuple):
         for numbers in self:
             if len(numbers) not in (1, pixels.shape[axis]):
                 raise TensorError(
-                    f"The model's metadata have {len(numbers)} numbers for {pixels.shape[axis]} channels ({self}); give --scale and --offset."
+                    f"The model's metadata have {len(numbers)} numbers for {pixels.shape[axis]} channels ({self}); "
+                    "give --scale and --offset."
                 )
             across[axis] = len(numbers)
             arrays.append(np.array(numbers, np.float64).reshape(across))
@@ -110,7 +111,8 @@ def normalization_of(model: Model, subgraph: int, position: int) -> Normalizatio
         said = decode(ModelMetadata, np.ascontiguousarray(content, np.uint8).data, ENTRY)
     except OpletError as error:
         raise TensorError(
-            f"The model's metadata, which may say what becomes of pixels, cannot be read: {str(error).rstrip('.')}; give --scale and --offset."
+            f"The model's metadata, which may say what becomes of pixels, cannot be read: {str(error).rstrip('.')}; "
+            "give --scale and --offset."
         ) from error
     graphs = said.subgraph_metadata or []
     inputs = (graphs[subgraph].input_tensor_metadata or []) if subgraph < len(graphs) else []
