@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from oplet import Interpreter, ModelBuilder
+from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.testing import Spec, one_op_model
 from oplet.tools.app_contents import AppContents
 from oplet.tools.app_main import main as app_main
@@ -141,6 +141,21 @@ def test_nan_and_what_is_beyond_the_range(oplet, turned: Path, tmp_path: Path) -
     assert told["outputs"][0]["values"] == [0, 68.5, -59, 2]
     ran = oplet("run", turned, "-i", given, "--quiet")
     assert (ran.code, ran.err) == (0, "")
+
+
+def test_an_input_of_4_bits_is_clamped_to_its_16_values(oplet, tmp_path: Path) -> None:
+    spec = Spec(TensorType.INT4, [4], 0.5, 0)
+    model = tmp_path / "four.tflite"
+    model.write_bytes(one_op_model("TRANSPOSE", [spec, np.array([0], np.int32)], [spec], version=4))
+    ran = oplet("run", model, "-i", _write(tmp_path / "x.npy", np.array([0.5, 100, -100, 3.5])), "--json")
+    assert json.loads(ran.out)["outputs"][0]["values"] == [0.5, 3.5, -4, 3.5]
+    assert "2 of 4 values" in ran.err
+    assert "its range of -4 to 3.5" in ran.err
+    ran = oplet("run", model, "--raw", "-i", _write(tmp_path / "x.npy", np.array([1, 100, 0, 0])))
+    assert ran.code == 1
+    assert "100 at [1], which is no int8 of -8 to 7" in ran.err
+    values = json.loads(oplet("run", model, "--raw", "--json").out)["outputs"][0]["values"]
+    assert all(-8 <= value <= 7 for value in values)
 
 
 def test_json_has_the_whole_run_and_nothing_else_stands_on_standard_output(oplet, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from oplet.errors import TensorError
 from oplet.testing import Spec, one_op_model
 from oplet.tools.inputs import load_input
 from oplet.tools.outputs import save_outputs
+from oplet.tools.run import Value
+from oplet.tools.showing import described, head
 from oplet.tools.values.fitting import fit
 from oplet.tools.values.notices import Notice
 from oplet.tools.values.scaling import dequantize, scaling_of
@@ -233,6 +236,22 @@ def test_integers_of_4_bits_have_16_values() -> None:
     with pytest.raises(TensorError, match="8 at"):
         fitted(np.array([8, 1]), to, raw=True)
     assert random_input(details([500], np.int8, 0.5, limits=(-8, 7)), np.random.default_rng(0)).max() == 7
+
+
+def test_an_output_whose_quantization_cannot_be_applied_is_shown_raw_and_not_written() -> None:
+    value = Value("x", np.array([1, 2], np.int8), details([2], np.int8, 0.5, block=2))
+    assert head(value).startswith("1, 2: raw, The values of 'x' have no real numbers")
+    assert described(value)[1] == "int8 (scale 0.5, zero point 0)"
+    with pytest.raises(TensorError, match="give --raw"):
+        value.told  # noqa: B018
+    assert replace(value, raw=True).told.tolist() == [1, 2]
+    assert head(replace(value, raw=True)) == "1, 2"
+
+
+def test_the_first_values_of_slices_have_their_own_scales() -> None:
+    value = Value("x", np.array([[2, 2], [4, 4]], np.int8), details([2, 2], np.int8, [0.5, 0.25], axis=1))
+    assert head(value) == "1, 0.5, 2, 1"
+    assert described(value)[1] == "int8 (2 scales along dimension 1)"
 
 
 # Every other type --------------------------------------------------------------------------------------------------------
