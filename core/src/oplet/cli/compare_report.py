@@ -163,7 +163,7 @@ def _error(d: Difference, type: str) -> str:
     if d.worst is None or type in ("string", "bool") or math.isinf(d.worst.units):
         return "" if d.differing else "0"
     if "int" in type:
-        return f"{d.max_abs:.0f} steps"
+        return _count(int(d.max_abs), "step")
     return f"{d.worst.units:.2g} of {d.scale:.3g}" if d.scale else f"{d.worst.units:.2g}"
 
 
