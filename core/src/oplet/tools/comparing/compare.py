@@ -128,7 +128,8 @@ def compare_model(
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.
         OSError: a file cannot be read.
     """
-    plain = sides.plain(wanted := Observer() if layers else None)
+    wanted = Observer()
+    plain = sides.plain(wanted if layers else None)
     named = NamedModel(plain, signature)
     kind = kind_of(node for subgraph in plain._subgraphs for node in subgraph.nodes)
     given = load_inputs(inputs, named.inputs, scale=scale, offset=offset)
@@ -141,7 +142,7 @@ def compare_model(
     recorder, seen = Recorder(), Observer()
     tried = sides.tried(Both(recorder, seen) if layers else recorder)
     recorder.watch(tried)
-    if wanted is not None:
+    if layers:
         seen.watch(tried, at_a_border)
         wanted.watch(plain, lambda place, node: place in seen.values)
     result.delegated = sides.delegated
@@ -152,13 +153,11 @@ def compare_model(
     borders: dict[Place, Layer] = {}
     for run, values in enumerate(feeds):
         seen.values.clear()
-        if wanted is not None:
-            wanted.values.clear()
+        wanted.values.clear()
         got = walked.step(values, run, judge=not reference)
         right = named(values) if answers is None or layers else answers[run]
         pairs.append((got, right if answers is None else answers[run]))
-        for place, array in () if wanted is None else seen.values.items():
-            assert wanted is not None
+        for place, array in seen.values.items():
             tensor = plain._subgraphs[place[0]].tensors[place[1]]
             layer = _layer(tensor.name, array, wanted.value(place), choose, pair_of(tensor), run)
             borders[place] = merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
