@@ -61,9 +61,7 @@ class Bisection:
     complete: bool = True
 
 
-def bisected(
-    sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, departing: Sequence[NodeDifference], passed: bool
-) -> Bisection:
+def bisected(sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
     """The first node whose output departs on the side that is tried.
 
     Args:
@@ -71,7 +69,6 @@ def bisected(
         feeds: a value per input for each run.
         choose: gives the tolerance for a type and whether it is quantized.
         signature: which signature runs.
-        departing: what departed by itself, in partitions or alone.
         passed: whether the model as a whole gives the same answer.
     """
     alone = walk(sides, feeds, choose, signature, alone=True)
@@ -84,7 +81,7 @@ def bisected(
     complete = not alone.full and set(claimed_nodes(alone.interpreter)) <= judged
     if first is not None:
         return Bisection(first, "alone", growth, len(own), complete)
-    if departing and claimed:
+    if claimed and not passed:
         together = _together(sides, feeds, choose, signature, claimed)
         if together is not None:
             return Bisection(together, "together", growth, len(own), complete)
@@ -98,7 +95,10 @@ def _together(
 
     def departs(count: int) -> NodeDifference | None:
         found = walk(sides, feeds, choose, signature, only=set(claimed[:count])).judged()
+        heights[count] = max((entry.difference.max_part for entry in found), default=0.0)
         return next((entry for entry in found if not entry.difference.passed), None)
+
+    heights: dict[int, float] = {0: 0.0}
 
     low, high = 0, len(claimed)
     found = departs(high)
@@ -111,6 +111,8 @@ def _together(
             low = middle
         else:
             high, found = middle, wrong
+    if heights[low] > heights[high] / 2:
+        return None  # it was nearly as far off without it: the differences add up
     subgraph, node = claimed[high - 1]
     interpreter = sides.plain()
     op = interpreter._subgraphs[subgraph].nodes[node].op_name
@@ -119,7 +121,7 @@ def _together(
 
 
 def bisected_by_litert(
-    way: str, sides: Sides, feeds: Feeds, choose: Choose, named: NamedModel, signature: str | None
+    way: str, sides: Sides, feeds: Feeds, choose: Choose, named: NamedModel, signature: str | None, passed: bool
 ) -> Bisection:
     """The first node of the first subgraph that departs from LiteRT's on LiteRT's own values.
 
@@ -130,6 +132,7 @@ def bisected_by_litert(
         choose: gives the tolerance for a type and whether it is quantized.
         named: the model with its inputs and outputs.
         signature: which signature runs.
+        passed: whether the model as a whole gives the same answer.
     """
     nodes = named.interpreter._subgraphs[0].nodes
     unreadable = (TensorType.RESOURCE, TensorType.VARIANT)
@@ -158,8 +161,7 @@ def bisected_by_litert(
     own = {(e.node, e.tensor): e for e in follow(forced=True)}
     growth = [Growth(own.get((e.node, e.tensor)), e) for e in follow(forced=False)]
     first = next((e for e in own.values() if not e.difference.passed), None)
-    wrong = any(not step.together.difference.passed for step in growth)
-    how = "alone" if first is not None else ("gradual" if wrong else "")
+    how = "alone" if first is not None else ("" if passed else "gradual")
     return Bisection(first, how, growth, len(own), len(own) >= len(tensors))
 
 

@@ -273,5 +273,5 @@ def _bisect(
     result: Comparison, sides: Sides, feeds: Sequence[Values], choose: Choose, signature: str | None, named: NamedModel
 ) -> Bisection | None:
     if not result.reference:
-        return bisected(sides, feeds, choose, signature, result.departing, result.passed)
-    return bisected_by_litert(result.reference, sides, feeds, choose, named, signature)
+        return bisected(sides, feeds, choose, signature, result.passed)
+    return bisected_by_litert(result.reference, sides, feeds, choose, named, signature, result.passed)
