@@ -20,11 +20,11 @@ from oplet.tools.comparing.sides import Sides, sides_of
 
 pytestmark = [here, pytest.mark.slow]
 
-#: Models with convolutions: float16 weights and deep, hybrid, integers small and deep, and of one layer.
+#: Models with convolutions: deep with float16 weights, deep with integers, and single layers.
 WITH_CONVOLUTIONS = {
     "mp_face_detection_short_range": "mediapipe",
     "mp_hand_landmark_lite": "mediapipe",
-    "python_pc_conv": "litert_java_python_misc",
+    "quant_single_conv_weights_min_0_max_plus_10": "litert_converter",
     "tflm_mobilenet_v2_quantized_1x3x224x224": "tflm_models",
     "seanet_conv1": "tflm_seanet",
 }

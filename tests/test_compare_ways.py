@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import DelegateKernel, DelegateParams, Node
+from oplet import DelegateKernel, DelegateParams, ModelBuilder, Node
 from oplet.plugins.manager import PluginManager
-from oplet.schema.options import AddOptions, ArgMaxOptions, WhileOptions
+from oplet.schema.enums import Padding
+from oplet.schema.options import AddOptions, ArgMaxOptions, Conv2DOptions, WhileOptions
 from oplet.testing import Graph, Op, Spec, WrappingDelegate, graph_model
 
 VECTOR = Spec("float32", [4])
@@ -53,11 +54,20 @@ class Spoiling(WrappingDelegate):
 
             def run() -> None:
                 thunk()
-                out.data[...] = out.data * out.dtype.type(factor)
+                if out.data.dtype.kind == "f":
+                    out.data[...] *= out.dtype.type(factor)
+                else:
+                    steps = np.rint((out.data.astype(np.float64) - _zero(out)) * factor) + _zero(out)
+                    limits = np.iinfo(out.data.dtype)
+                    out.data[...] = np.clip(steps, limits.min, limits.max)
 
             return run
 
         return bind
+
+
+def _zero(tensor: Any) -> int:
+    return 0 if tensor.quantization is None else int(tensor.zero_point)
 
 
 @pytest.fixture
@@ -161,7 +171,6 @@ def test_an_index_that_is_chosen_otherwise_among_nearly_equal_values_passes_with
     index = next(layer for layer in tipped.outputs if layer.name == "i")
     assert (index.difference.differing, index.difference.passed, tipped.passed) == (1, True, True)
     assert "another choice" in index.note
-    wrong = compare_model(Sides(path, lambda: [Spoiling({"op": "ARG_MAX", "by": "3", "claims": "ARG_MAX"})], True), given)
     np.save(path.parent / "a.npy", near[:, ::-1])
     wrong = compare_model(Sides(path, lambda: [Spoiling({"op": "ARG_MAX", "by": "0", "claims": "ARG_MAX"})], True), given)
     assert not wrong.passed, "the index itself is wrong on the same values"
@@ -214,6 +223,44 @@ def test_litert_that_ends_on_a_model_ends_nothing_else(compare, monkeypatch):
     ran = compare(graph_model(CHAIN), "--with", "litert")
     assert ran.code == 1
     assert "litert ends with signal 6 on this model." in ran.err
+
+
+@pytest.mark.parametrize("kind", ["float", "hybrid", "int8"])
+def test_a_convolution_that_is_off_by_one_in_a_hundred_fails_and_is_named(compare, kind):
+    model = net_of_convolutions(kind)
+    ran = compare(model, "--delegate", "spoiling", "--bisect", "--runs", 2)
+    assert ran.code == 0, ran.out
+    for claims in ("", "claims=CONV_2D,"):
+        found = described(
+            compare(model, "--delegate", f"spoiling:{claims}node=2,by=1.01", "--bisect", "--runs", 2, "--format", "json")
+        )
+        assert not found["passed"]
+        assert (found["bisection"]["how"], found["bisection"]["first"]["node"]) == ("alone", 2)
+
+
+def net_of_convolutions(kind: str) -> bytes:
+    """Four convolutions of 3 x 3, of floats, of floats with integer weights, or of integers."""
+    random = np.random.default_rng(7)
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    activations = {"scale": 0.05, "zero_point": 3} if kind == "int8" else {}
+    type = "int8" if kind == "int8" else "float32"
+    x = graph.add_tensor("x", type, [1, 16, 16, 8], **activations)
+    graph.set_inputs(x)
+    for number in range(4):
+        real = random.normal(0, 0.12, (8, 3, 3, 8))
+        data, scaled = real.astype(np.float32), {}
+        if kind != "float":
+            data, scaled = np.clip(np.rint(real / 0.004), -127, 127).astype(np.int8), {"scale": 0.004, "zero_point": 0}
+        weights = graph.add_tensor(f"w{number}", data.dtype.name, data.shape, data=data, **scaled)
+        bias_type = np.int32 if kind == "int8" else np.float32
+        of_bias = {"scale": 0.05 * 0.004, "zero_point": 0} if kind == "int8" else {}
+        bias = graph.add_tensor(f"b{number}", np.dtype(bias_type).name, [8], data=np.zeros(8, bias_type), **of_bias)
+        y = graph.add_tensor(f"y{number}", type, [1, 16, 16, 8], **activations)
+        graph.add_operator("CONV_2D", [x, weights, bias], [y], Conv2DOptions(padding=Padding.SAME, stride_w=1, stride_h=1))
+        x = y
+    graph.set_outputs(x)
+    return builder.to_bytes()
 
 
 def test_nothing_delegated_has_an_exit_code_of_its_own(compare):

@@ -52,9 +52,9 @@ class Tolerance:
 
 PRESETS = {
     "strict": Tolerance("strict"),
-    "float32": Tolerance("float32", 5e-4, 1.0, 6e-3),
-    "float16": Tolerance("float16", 4e-3, 1.0, 6e-3),
-    "int8": Tolerance("int8", 3e-2, 2.0, 6e-3),
+    "float32": Tolerance("float32", 5e-4, 1.0, 5e-3),
+    "float16": Tolerance("float16", 4e-3, 1.0, 5e-3),
+    "int8": Tolerance("int8", 3e-2, 2.0, 5e-3),
 }
 
 

@@ -82,14 +82,15 @@ def bisected(sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, 
     if first is not None:
         return Bisection(first, "alone", growth, len(own), complete)
     if claimed and not passed:
-        together = _together(sides, feeds, choose, signature, claimed)
+        parts = {(e.subgraph, e.node): e.difference.max_part for e in own.values()}
+        together = _together(sides, feeds, choose, signature, claimed, parts)
         if together is not None:
             return Bisection(together, "together", growth, len(own), complete)
     return Bisection(None, "" if passed else "gradual", growth, len(own), complete)
 
 
 def _together(
-    sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, claimed: Sequence[Place]
+    sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, claimed: Sequence[Place], own: Mapping[Place, float]
 ) -> NodeDifference | None:
     """The node with which a partition goes wrong that was right without it: the fewest of the first nodes that depart."""
 
@@ -111,9 +112,10 @@ def _together(
             low = middle
         else:
             high, found = middle, wrong
-    if heights[low] > heights[high] / 2:
-        return None  # it was nearly as far off without it: the differences add up
     subgraph, node = claimed[high - 1]
+    jump = heights[high] - heights[low]
+    if jump < heights[high] / 2 or own.get((subgraph, node), 0.0) >= jump / 2:
+        return None  # it was nearly as far off without the node, or is by what the node does by itself: the differences add up
     interpreter = sides.plain()
     op = interpreter._subgraphs[subgraph].nodes[node].op_name
     interpreter.close()
