@@ -43,7 +43,7 @@ _DELEGATE_HELP = (
     "Let a delegate claim nodes. May be given several times. Where two packages bring the name: PACKAGE:NAME. "
     "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'."
 )
-_DELEGATE = typer.Option("--delegate", metavar="NAME[:key=value,...]", help=_DELEGATE_HELP, show_default=False)
+_AUTO_HELP = "'auto' takes the fastest of what is installed, see `oplet tune`."
 ModelFiles = Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)]
 Inputs = Annotated[
     list[str] | None,
@@ -90,11 +90,14 @@ Delegates = Annotated[
     typer.Option(
         "--delegate",
         metavar="NAME[:key=value,...]",
-        help=f"{_DELEGATE_HELP} 'auto' takes the fastest of what is installed, see `oplet tune`.",
+        help=f"{_DELEGATE_HELP} {_AUTO_HELP}",
         show_default=False,
     ),
 ]
-NeededDelegates = Annotated[list[str], _DELEGATE]
+NeededDelegates = Annotated[
+    list[str],
+    typer.Option("--delegate", metavar="NAME[:key=value,...]", help=f"{_DELEGATE_HELP} {_AUTO_HELP}", show_default=False),
+]
 
 
 class Format(str, Enum):

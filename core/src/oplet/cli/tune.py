@@ -27,13 +27,15 @@ def tune(
     inputs: Inputs = None,
     num_threads: NumThreads = 1,
     max_error: Annotated[
-        float,
+        float | None,
         typer.Option(
             min=0,
             metavar="E",
-            help="Leave out what is further from the built-in kernels, as a part of an output's largest value.",
+            help="Leave out what is further from the built-in kernels, as a part of an output's largest value. By default it goes with the "
+            "output's type and the kind of model, as in `oplet compare`.",
+            show_default=False,
         ),
-    ] = 0.01,
+    ] = None,
     max_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Begin no other measurement after so long.")] = 60.0,
     raw: Raw = False,
     quiet: Quiet = False,

@@ -32,6 +32,7 @@ class NamedModel:
         inputs: each input's details, by name, in the model's order; with the "limits" of integers of 2 and 4 bits, and what tells the
             "normalization" of pixels.
         outputs: each output's details; after a call with the shapes that it gave.
+        interpreter: the interpreter.
 
     Args:
         signature: which signature; the only one if None, or else the first subgraph.
@@ -45,7 +46,7 @@ class NamedModel:
         if signature is None and len(keys) == 1:
             [signature] = keys
         self.signature = signature or ""
-        self._interpreter = interpreter
+        self.interpreter = interpreter
         self._runner = None if signature is None else interpreter.get_signature_runner(signature)
         if self._runner is None:
             self.inputs = _by_name(interpreter.get_input_details())
@@ -62,8 +63,8 @@ class NamedModel:
     @property
     def outputs(self) -> dict[str, Details]:
         if self._runner is None:
-            return _by_name(self._interpreter.get_output_details())
-        return _in_order(self._runner.get_output_details(), self._interpreter.get_output_details())
+            return _by_name(self.interpreter.get_output_details())
+        return _in_order(self._runner.get_output_details(), self.interpreter.get_output_details())
 
     def complete(self, given: Mapping[str, tuple[Array, str]], seed: int) -> dict[str, tuple[Array, str]]:
         """A value for every input, and where it is from: what is given, "random" for the rest."""
@@ -78,7 +79,7 @@ class NamedModel:
         return {name: outputs[name] for name in self.outputs}
 
     def _run_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        interpreter = self._interpreter
+        interpreter = self.interpreter
         for name, details in self.inputs.items():
             if tuple(interpreter._get_tensor_details(details["index"], 0)["shape"]) != values[name].shape:
                 interpreter.resize_tensor_input(details["index"], values[name].shape, strict=True)
