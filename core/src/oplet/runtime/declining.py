@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING
 
 from oplet.errors import OpletError, PrepareError
@@ -10,9 +11,13 @@ from oplet.ops.providers import Providers
 from oplet.runtime.resolve import find_providers
 
 if TYPE_CHECKING:
+    from oplet.ops.registration import Registration
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["hand_on", "is_taken", "put_off"]
+
+#: The providers that were asked so far, and where more come from, by what nodes ask for.
+Chains = dict[Hashable, "tuple[list[Registration], Iterator[Registration]]"]
 
 
 def is_taken(subgraph: Subgraph, node: Node) -> bool:
@@ -68,6 +73,25 @@ def _give(subgraph: Subgraph, node: Node, declined: Declined) -> None:
 
 
 def _providers(subgraph: Subgraph, node: Node, *, started: bool) -> Providers:
-    rest = find_providers(node, subgraph.session.resolver)
+    key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
+    rest = _in_turn(subgraph.session.chains, key, lambda: find_providers(node, subgraph.session.resolver))
     next(rest, None)  # who has it now
     return Providers(node, rest, started=started)
+
+
+def _in_turn(chains: Chains, key: Hashable, ask: Callable[[], Iterator[Registration]]) -> Iterator[Registration]:
+    """The providers of an op, the best first; resolvers are asked once for all nodes of the op."""
+    found, rest = chains.setdefault(key, ([], ask()))
+    at = 0
+    while True:
+        if at == len(found):
+            try:
+                following = next(rest, None)
+            except OpletError:
+                chains.pop(key, None)  # to be told again to whoever asks again
+                raise
+            if following is None:
+                return
+            found.append(following)
+        yield found[at]
+        at += 1
