@@ -40,6 +40,15 @@ def operands(node: Node) -> Operands | None:
     return None
 
 
+def _leave_plain_pairs(context: Context, node: Node) -> None:
+    """Decline floats of one shape on one thread, without an activation, before anything is prepared for them."""
+    plain = getattr(node.raw_options, "fused_activation_function", 0) == ActivationFunctionType.NONE
+    if context.num_threads == 1 and plain and len(node.inputs) == 2:
+        a, b = node.inputs
+        if a is not None and b is not None and a.type is b.type is TensorType.FLOAT32 and a.shape == b.shape:
+            decline("one pass of numpy's is as fast.")
+
+
 def pair_registration(
     builtin: Registration, op: int, exchanged_op: int, quantized: Callable[[Context, Node, Operands], Bind]
 ) -> Registration:
@@ -77,7 +86,7 @@ def pair_registration(
 
         return bind
 
-    return override(builtin, plan, _LIMITS)
+    return override(builtin, plan, _LIMITS, _leave_plain_pairs)
 
 
 def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:
