@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from oplet.ops.context import Context, Node, decline, ensure, ensure_eq, ensure_type
     from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
     from oplet.ops.limited import TypeLimit, limited
+    from oplet.ops.node_limits import NodeLimits
     from oplet.ops.registration import Registration
     from oplet.ops.resolver import MutableOpResolver, OpResolver
     from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
@@ -82,6 +83,7 @@ _HOMES = {
     "NO_SYNC_OBJECT": "oplet.ops.async_attributes",
     "NUMPY_BUFFER": "oplet.ops.threaded_async_kernel",
     "Node": "oplet.ops.context",
+    "NodeLimits": "oplet.ops.node_limits",
     "NodeSubset": "oplet.delegates.partition",
     "OpResolver": "oplet.ops.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
@@ -143,6 +145,7 @@ __all__ = [
     "ModelBuilder",
     "MutableOpResolver",
     "Node",
+    "NodeLimits",
     "NodeSubset",
     "OpResolver",
     "OpResolverType",

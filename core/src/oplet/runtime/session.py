@@ -55,6 +55,7 @@ class Session:
     ) -> None:
         self.model = model
         self.resolver = resolver
+        self.chains: dict[Any, Any] = {}  # of providers, by what nodes ask for; those who decline nodes fill it
         self.subgraphs: list[Subgraph] = []
         self.num_threads = num_threads
         self.preserve_all_tensors = preserve_all_tensors

@@ -33,7 +33,7 @@ from oplet.ops.tensor import Allocation, Shape, Tensor
 from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.calls import SubgraphCallee
 from oplet.runtime.checks import check_prepared, checked_shape
-from oplet.runtime.declining import hand_on
+from oplet.runtime.declining import hand_on, is_taken, put_off
 from oplet.runtime.failures import explained
 from oplet.runtime.folding import Folding
 from oplet.runtime.input_checks import check_inputs
@@ -101,7 +101,7 @@ class Subgraph(KernelContext):
         """Call `init` of each node's registration; what was initialized is freed by `close`, also after a failure."""
         for node in nodes:
             registration = node.registration
-            if registration is None or registration.init is None:
+            if registration is None or registration.init is None or put_off(self, node):
                 continue
             buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
             try:
@@ -466,7 +466,7 @@ class Subgraph(KernelContext):
     def _prepare(self, node: Node) -> None:
         if node.providers is not None:
             node.providers.restart()
-        while not self._prepared(node):
+        while not (is_taken(self, node) and self._prepared(node)):
             pass  # somebody declined it, and the next one has it
 
     def _prepared(self, node: Node) -> bool:
