@@ -37,6 +37,12 @@ SAMPLE = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _numpy_kernels(monkeypatch):
+    """The numpy kernels serve, whichever packages are installed that go before them."""
+    monkeypatch.setenv("OPLET_PREFER", "oplet-builtin-ops")
+
+
 @pytest.fixture
 def digits(examples):
     return examples / "digits" / "digits_int8.tflite"

@@ -149,6 +149,10 @@ class OpResolver:
         """All entries, or those of one op, in the order of registration."""
         raise NotImplementedError
 
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
+        """The entries for `op` in this version, the one that serves it first, then who is asked if that one declines."""
+        return (claim for claim in self.claims(op) if claim.min_version <= version <= claim.max_version)
+
     def versions(self, op: BuiltinOperator | int | str | Composite) -> list[int]:
         """The versions of an op that are served, ascending; empty if none."""
         served: set[int] = set()
@@ -274,28 +278,29 @@ class MutableOpResolver(OpResolver):
         self._put(Claim(op, min_version, max_version, registration, self.provenance, limit), fallback)
 
     def _put(self, claim: Claim, fallback: bool = False) -> None:
-        replacing = []
-        for version in range(claim.min_version, claim.max_version + 1):
-            key = claim.op, version
-            if fallback and key in self._by_version:
-                self._fallbacks.setdefault(key, []).append(claim)
-            else:
-                replacing.append(key)
-        if replacing or not fallback:
-            self._claims.append(claim)
-        for key in replacing:
-            self._by_version[key] = claim
-            self._fallbacks.pop(key, None)
-            self._loaded.pop(key, None)
+        versions = range(claim.min_version, claim.max_version + 1)
+        if fallback:
+            for version in versions:
+                one = replace(claim, min_version=version, max_version=version)
+                if (claim.op, version) in self._by_version:
+                    self._fallbacks.setdefault((claim.op, version), []).append(one)
+                else:
+                    self._put(one)
+            return
+        self._claims.append(claim)
+        for version in versions:
+            self._by_version[claim.op, version] = claim
+            self._fallbacks.pop((claim.op, version), None)
+            self._loaded.pop((claim.op, version), None)
 
     def add_all(self, other: OpResolver) -> None:
         """Take over every entry of another resolver, with its provenance, replacing what both have."""
         for claim in other.claims():
             self._put(claim)
         if isinstance(other, MutableOpResolver):
-            for (op, version), claims in other._fallbacks.items():
+            for claims in other._fallbacks.values():
                 for claim in claims:
-                    self._put(replace(claim, op=op, min_version=version, max_version=version), fallback=True)
+                    self._put(claim, fallback=True)
 
     def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         key = op_key(op), version
@@ -310,6 +315,10 @@ class MutableOpResolver(OpResolver):
             yield found
             for claim in self.fallbacks(op, version):
                 yield claim.load(version)
+
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
+        first = self.claim_of(op, version)
+        return iter(() if first is None else (first, *self.fallbacks(op, version)))
 
     def fallbacks(self, op: BuiltinOperator | int | str | Composite, version: int) -> tuple[Claim, ...]:
         """The entries that are asked where the one that serves `op` in this version declines a node, in order."""
