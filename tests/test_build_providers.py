@@ -187,6 +187,13 @@ def test_behind_one_that_may_decline_the_next_is_in_the_build(install, model, tm
     assert origins(program) == origins(wheel)
 
 
+def test_no_costlier_one_is_behind_the_one_that_was_taken(install, model, tmp_path) -> None:
+    install("choosy_ops", "ABS", factor="3", **DECLINES)
+    install("heavy_ops", "ABS", requires="heavy-library")
+    wheel = built(model("ABS"), tmp_path, prefer=["choosy-ops"])
+    assert origins(wheel) == [("choosy-ops", False), ("oplet-builtin-ops", True)]
+
+
 def test_behind_one_that_may_decline_the_next_is_selected_and_locked(install, model, tmp_path) -> None:
     install("choosy_ops", "ABS", factor="3", **DECLINES)
     path = model("ABS", "int32")

@@ -177,9 +177,10 @@ class _Choosing:
         taken: list[tuple[Claim, Kernel]] = []
         spared: list[tuple[Claim, str]] = []
         for at, (claim, kernel) in enumerate(found):
-            later = [claim for claim, _ in found[at + 1 :]]
-            if more := self._needless(need, claim, later):
-                spared.append((claim, more))
+            others = [other for other, _ in (*found[at + 1 :], *taken)]
+            if more := self._needless(need, claim, others):
+                if not taken:
+                    spared.append((claim, more))
                 continue
             taken.append((claim, kernel.after(bool(taken))))
             if not may_decline(claim):
@@ -207,13 +208,13 @@ class _Choosing:
                 unable.append((claim, str(error)))
         return able, unable
 
-    def _needless(self, need: OpNeed, claim: Claim, later: Iterable[Claim]) -> str:
-        """What a provider's package requires and a later one spares, in words; "" where it is to be taken."""
+    def _needless(self, need: OpNeed, claim: Claim, others: Iterable[Claim]) -> str:
+        """What a provider's package requires and another one spares, in words; "" where it is to be taken."""
         if self._resolver.is_preferred(need.op, claim) or _origin(need, claim) in self._costly:
             return ""
         more = requirements_beyond(claim.provenance.distribution, self._op_packages)
         fewest = more
-        for each in later:
+        for each in others:
             less = requirements_beyond(each.provenance.distribution, self._op_packages)
             fewest = min(fewest, less, key=len) if less < more else fewest
         return ", ".join(sorted(more - fewest))
