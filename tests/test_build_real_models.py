@@ -30,7 +30,7 @@ MODELS = (
     "mediapipe/mp_face_detection_short_range",
     "mediapipe/mp_selfie_segmentation",
     "mediapipe/mp_hand_landmark_lite",
-    "litert_testdata/while_op_with_forwarding_input",
+    "tflm_models/tflm_trained_lstm",
 )
 
 #: Runs a model with a plugin, with the resolver of a file, or with whatever `oplet` is found.
