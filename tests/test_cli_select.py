@@ -18,6 +18,7 @@ import pytest
 
 from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, PluginManager, Registration
 from oplet.errors import OpNotFoundError, PrepareError, UnresolvedOpError
+from oplet.plugins.manager import default_manager
 from oplet.tools.selection.check import check_installed, check_models
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock, LockError, lock_of, requirements
@@ -35,6 +36,15 @@ SAMPLE = {
     "mediapipe": 3,
     "tflm_models": 4,
 }
+
+
+@pytest.fixture(autouse=True)
+def _numpy_kernels(monkeypatch):
+    """The numpy kernels serve, whichever packages are installed that go before them."""
+    monkeypatch.setenv("OPLET_PREFER", "oplet-builtin-ops")
+    default_manager.cache_clear()
+    yield
+    default_manager.cache_clear()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, settings_of
+from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, settings_of
 
 if TYPE_CHECKING:
     from oplet.tools.building.build import BuiltWheel
@@ -70,6 +70,7 @@ def build(
     ] = False,
     json: Json = False,
     p: PluginSwitches = None,
+    prefer: Preferred = None,
     debug: Debug = False,
 ) -> None:
     """Build a wheel of just the kernels that these models need, cut out of the installed op packages.
@@ -102,6 +103,7 @@ def build(
         "version": version,
         "keep_comments": keep_comments,
         "plugins": plugins,
+        "prefer": prefer,
     }
     try:
         if with_core or pyz:
@@ -128,6 +130,7 @@ def build(
 
 def _show(built: BuiltWheel, report: Report) -> None:
     from oplet.cli.console import Printer
+    from oplet.tools.building.choosing import passed_over
 
     printer = Printer()
     printer.line(str(built.path), "bold")
@@ -135,16 +138,18 @@ def _show(built: BuiltWheel, report: Report) -> None:
     for kernel in built.cut.kernels:
         versions = {kernel.min_version, kernel.max_version}
         kind = " (composite)" if kernel.composite else " (custom)" if kernel.custom else ""
+        kind += ", nodes that are declined" if kernel.fallback else ""
         rows.append((kernel.op + kind, "-".join(map(str, sorted(versions))), kernel.distribution))
     printer.table("", ["op", "versions", "from"], rows)
     sources = ", ".join(f"{source.name} {source.version}" for source in built.cut.sources)
     printer.line()
     printer.line(f"{len(built.cut.modules)} modules of {sources}, {built.path.stat().st_size} bytes")
+    printer.line(f"requires {', '.join(built.requires)}")
     printer.table("", ["", "installed#", "built#", "built / installed#"], report.rows())
     if report.dropped:
         shown = report.dropped[:_DROPPED_SHOWN]
         more = f" and {len(report.dropped) - len(shown)} more" if len(report.dropped) > len(shown) else ""
         printer.line()
         printer.line(f"left out: {', '.join(shown)}{more}", "dim")
-    for note in report.notes:
+    for note in [*passed_over(built.cut.passed), *report.notes]:
         printer.line(note, "yellow")

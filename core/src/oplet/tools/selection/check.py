@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
+from oplet.ops.resolver import OpResolver
 from oplet.plugins.known import known_distribution
 from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import TensorType
@@ -84,11 +85,12 @@ def _lacking(need: NodeNeed, versions: set[int] | None, types: set[TensorType] |
             yield "type", type, f"needs {need.name} for {type.name}, and the lock has it for {has}."
 
 
-def check_installed(lock: Lock, plugins: PluginManager | None = None) -> list[Problem]:
+def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: Iterable[str] | None = None) -> list[Problem]:
     """How the installed distributions differ from those of the lock.
 
     Args:
         plugins: asked also whether another package's kernel would now be taken for an op.
+        prefer: which of them to take where several could serve.
     """
     from oplet import __version__
 
@@ -112,13 +114,14 @@ def check_installed(lock: Lock, plugins: PluginManager | None = None) -> list[Pr
             text = f"The code of {name} {found.version} has the hash {found.hash}, and the lock has {locked.hash}."
             problems.append(Problem("hash", text, name))
     if plugins is not None:
-        problems.extend(_served_by_others(lock, plugins))
+        problems.extend(_served_by_others(lock, plugins.resolver(prefer)))
     return problems
 
 
-def _served_by_others(lock: Lock, plugins: PluginManager) -> Iterator[Problem]:
-    resolver = plugins.resolver()
+def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
     for op in lock.ops:
+        if op.fallback:
+            continue
         wanted = set(op.versions)
         for claim in resolver.claims(op.op):
             there = claim.provenance.distribution
