@@ -57,15 +57,15 @@ class Command(NamedTuple):
     delegate: bool = False
 
 
-#: README's list, in its order, with `M` for a model and `W` for an empty folder.
+#: README's list, in its order, with `M` for a quantized model, `F` for a model of floats, and `W` for an empty folder.
 COMMANDS = (
     Command(f"run M --input {DIGITS}/pictures/7.png --labels {DIGITS}/labels.txt --top 3 --output W/y.npz", "seven"),
-    Command("run M --delegate example", "example", delegate=True),
+    Command("run F --delegate example", "by the delegate example", delegate=True),
     Command("behind W/program.py M", "(1, 10)"),
     Command("inspect M", "CONV_2D"),
     Command("inspect M --json", '"CONV_2D"'),
-    Command("partition M --delegate example --svg W/p.svg", "example", delegate=True),
-    Command("compare M --delegate example", "example", delegate=True),
+    Command("partition F --delegate example --svg W/p.svg", "example", delegate=True),
+    Command("compare F --delegate example --layers", "delegate", delegate=True),
     Command("benchmark M --num-runs 3 --min-secs 0.1 --profile-html W/p.html --trace W/t.json", "CONV_2D"),
     Command("benchmark M --num-runs 3 --min-secs 0.1 --compare litert", "litert", delegate=True),
     Command("tune M --num-threads 2", "oplet"),
@@ -79,9 +79,9 @@ COMMANDS = (
     Command("build M --name app --with-model -o W/app.pyz --no-timing", "app.pyz"),
     Command("plugins", "oplet-builtin-ops"),
     Command("plugins --json", "oplet-builtin-ops"),
-    Command("new-op Stranger --directory W", "oplet-stranger-op"),
-    Command("new-op TANH --builtin --directory W", "tanh"),
-    Command("new-delegate stranger --directory W", "oplet-stranger-delegate"),
+    Command("new-op Stranger --directory W/op", "oplet-stranger-op"),
+    Command("new-op TANH --builtin --directory W/builtin", "tanh"),
+    Command("new-delegate stranger --directory W/delegate", "oplet-stranger-delegate"),
 )
 
 
@@ -139,10 +139,11 @@ def walk(python: str, packages: str, folder: Path) -> Iterator[Step]:
     (work / "program.py").write_text(_PROGRAM)
     (work / "code.py").write_text(_readme_as_a_program())
     model = f"{DIGITS}/digits_int8.tflite"
+    models = {"M": model, "F": f"{DIGITS}/digits_float32.tflite"}
     for command in COMMANDS:
         if command.delegate and packages != "everything":
             continue
-        words = [model if word == "M" else re.sub(r"^W(?=/|$)", str(work), word) for word in command.arguments.split()]
+        words = [models.get(word) or re.sub(r"^W(?=/|$)", str(work), word) for word in command.arguments.split()]
         yield ran(f"oplet {command.arguments}", [str(bin / "oplet"), *words], command.says)
     yield ran("README's code", [str(bin / "python"), str(work / "code.py"), model, "examples/atan/atan.tflite"], "(1, 10)\nTrue")
     yield from _programs(ran, bin, python, work, folder)
