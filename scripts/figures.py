@@ -127,8 +127,8 @@ def _starts(models: Path, folder: Path, rounds: int) -> dict[str, Any]:
     """From a process's start to the small float model's answer, of several runners."""
     from benchmarks import starting
 
-    runners = starting.commands(_model(models, _SMALL["float32"], folder), folder)
     os.environ["OPLET_PLUGINS"] = "builtin_ops"  # the same kernels on both sides, whatever is installed
+    runners = starting.commands(_model(models, _SMALL["float32"], folder), folder)
     times = starting.measure(runners, folder, rounds)
     del os.environ["OPLET_PLUGINS"]
     return {
@@ -179,8 +179,7 @@ def _speed(models: Path, rounds: int) -> dict[str, Any]:
                     found[f"{ours} / {theirs}"][name] = [round(each, 3) for each in ratio]
             print(name, {pair: each.get(name) for pair, each in found.items()}, file=sys.stderr, flush=True)
         del os.environ["OPLET_CACHE_DIR"]
-    means = {pair: round(common.geometric_mean([ratio[0] for ratio in each.values()]), 2) for pair, each in found.items() if each}
-    return {"rounds": rounds, "models": found, "means": means}
+    return {"rounds": rounds, "models": found}
 
 
 def _circumstances() -> dict[str, Any]:

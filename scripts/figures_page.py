@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -57,8 +58,13 @@ def _report(kind: str) -> Callable[[Figures], str]:
     return told
 
 
-def _mean(pair: str) -> Callable[[Figures], str]:
-    return lambda figures: f"{figures['speed']['means'][pair]:.2f}"
+def _median(models: Mapping[str, Sequence[float]]) -> str:
+    return f"{statistics.median(ratio[0] for ratio in models.values()):.2f}"
+
+
+def _typical(pair: str) -> Callable[[Figures], str]:
+    """The model in the middle: one that a runner cannot do well does not move it."""
+    return lambda figures: _median(figures["speed"]["models"][pair])
 
 
 def _openvino_table(figures: Figures) -> str:
@@ -85,11 +91,11 @@ FIGURES: Mapping[str, Callable[[Figures], str]] = {
     "wheel-table": _wheel_table,
     "program-report": _report("program"),
     "wheel-report": _report("wheel"),
-    "numpy-by-litert": _mean("oplet-numpy / litert"),
-    "numba-by-xnnpack": _mean("oplet-numba / litert-xnnpack"),
-    "auto-by-xnnpack": _mean("auto / litert-xnnpack"),
+    "numpy-by-litert": _typical("oplet-numpy / litert"),
+    "numba-by-xnnpack": _typical("oplet-numba / litert-xnnpack"),
+    "auto-by-xnnpack": _typical("auto / litert-xnnpack"),
     "speed-models": lambda f: str(len(f["speed"]["models"]["oplet-numpy / litert"])),
-    "openvino-by-xnnpack": _mean("openvino / litert-xnnpack"),
+    "openvino-by-xnnpack": _typical("openvino / litert-xnnpack"),
     "openvino-table": _openvino_table,
 }
 
@@ -153,7 +159,9 @@ def _speed_table(speed: Figures) -> str:
     pairs = list(speed["models"])
     names = sorted({name for models in speed["models"].values() for name in models})
     rows = [[name, *(_ratio(speed["models"][pair].get(name)) for pair in pairs)] for name in names]
-    rows.append(["geometric mean", *(f"{speed['means'][pair]:.2f}" if pair in speed["means"] else "-" for pair in pairs)])
+    rows.append(
+        ["the model in the middle", *(_median(speed["models"][pair]) if speed["models"][pair] else "-" for pair in pairs)]
+    )
     return _grid(["model", *pairs], rows)
 
 

@@ -112,6 +112,17 @@ def test_a_package_of_others_is_advised_by_its_name(clone: Path) -> None:
         assert targets(sources.installing(name)) == [name]
 
 
+def test_a_new_delegate_is_told_with_the_package_that_its_tests_need(clone: Path, oplet, tmp_path: Path, monkeypatch) -> None:
+    printed = "".join(oplet("new-delegate", "first", "--directory", tmp_path / "first").out.split())
+    assert f'cd{tmp_path}/first&&pipinstall-e".[test]"&&pytest' in printed
+    assert "plugins/builtin_ops" not in printed, "it is installed here"
+    monkeypatch.setattr(sources, "_installed", lambda package: False)
+    printed = "".join(oplet("new-delegate", "second", "--directory", tmp_path / "second").out.split())
+    assert f"pipinstall{clone}/plugins/builtin_ops&&cd{tmp_path}/second" in printed
+    printed = "".join(oplet("new-op", "Third", "--directory", tmp_path / "third").out.split())
+    assert "plugins/builtin_ops" not in printed, "its tests do without"
+
+
 # Every place that prints a command ----------------------------------------------------------------------------------------
 
 

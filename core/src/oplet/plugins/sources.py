@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["clone", "installing"]
+__all__ = ["clone", "installing", "installing_first"]
 
 _CORE: Final = "oplet"
 _PREFIX: Final = "oplet-"
@@ -39,6 +39,14 @@ def installing(package: str, extra: str = "", *, upgrade: bool = False, version:
         wanted[-1] = f"{wanted[-1]}[{extra}]"
     first = "with the clone up to date, " if upgrade and folders else ""
     return f"{first}pip install {'--upgrade ' if upgrade else ''}{' '.join(map(_quoted, wanted))}"
+
+
+def installing_first(package: str) -> str:
+    """What goes before a command that would have pip look for a package by its name, where only the clone may have it; else ""."""
+    root = clone()
+    if root is None or not package or _installed(package) or not _folders(root, package):
+        return ""
+    return f"{installing(package)} && "
 
 
 def clone() -> Path | None:
