@@ -197,6 +197,7 @@ def _circumstances() -> dict[str, Any]:
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "machine": f"{platform.system()}, {processor}, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else -1,
         "python": platform.python_version(),
         "versions": versions,
     }

@@ -94,7 +94,7 @@ FIGURES: Mapping[str, Callable[[Figures], str]] = {
     "numpy-by-litert": _typical("oplet-numpy / litert"),
     "numba-by-xnnpack": _typical("oplet-numba / litert-xnnpack"),
     "auto-by-xnnpack": _typical("auto / litert-xnnpack"),
-    "speed-models": lambda f: str(len(f["speed"]["models"]["oplet-numpy / litert"])),
+    "speed-models": lambda f: str(len({name for models in f["speed"]["models"].values() for name in models})),
     "openvino-by-xnnpack": _typical("openvino / litert-xnnpack"),
     "openvino-table": _openvino_table,
 }
@@ -152,7 +152,8 @@ def figures_page(figures: Figures) -> str:
 
 def _circumstances(told: Figures) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
-    return f"Measured on {told['date']}: {told['machine']}; Python {told['python']}, {versions}."
+    busy = f", which had {told['load']} processes to run" if told["load"] >= 0 else ""
+    return f"Measured on {told['date']}: {told['machine']}{busy}; Python {told['python']}, {versions}."
 
 
 def _speed_table(speed: Figures) -> str:

@@ -79,9 +79,9 @@ COMMANDS = (
     Command("build M --name app --with-model -o W/app.pyz --no-timing", "app.pyz"),
     Command("plugins", "oplet-builtin-ops"),
     Command("plugins --json", "oplet-builtin-ops"),
-    Command("new-op Stranger --directory W/op", "oplet-stranger-op"),
+    Command("new-op Stranger --directory W/op", "oplet_stranger_op"),
     Command("new-op TANH --builtin --directory W/builtin", "tanh"),
-    Command("new-delegate stranger --directory W/delegate", "oplet-stranger-delegate"),
+    Command("new-delegate stranger --directory W/delegate", "oplet_stranger_delegate"),
 )
 
 
