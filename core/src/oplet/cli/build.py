@@ -41,7 +41,9 @@ def build(
     with_core: Annotated[
         bool,
         typer.Option(
-            "--with-core", help="Bring the part of oplet that runs them too: a wheel that needs numpy alone.", show_default=False
+            "--with-core",
+            help="Bring the part of oplet that runs them too: a wheel that needs numpy alone (and Pillow for pictures).",
+            show_default=False,
         ),
     ] = False,
     pyz: Annotated[
@@ -151,5 +153,8 @@ def _show(built: BuiltWheel, report: Report) -> None:
         more = f" and {len(report.dropped) - len(shown)} more" if len(report.dropped) > len(shown) else ""
         printer.line()
         printer.line(f"left out: {', '.join(shown)}{more}", "dim")
+    for text in filter(None, (report.compared, report.needs)):
+        printer.line()
+        printer.line(text, "dim")
     for note in [*passed_over(built.cut.passed), *report.notes]:
         printer.line(note, "yellow")

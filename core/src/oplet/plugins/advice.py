@@ -42,8 +42,11 @@ def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
     if not served:
         return ""
     who = " and ".join(f"{plugin} serves {op_label(op)} in {_range(versions)}" for plugin, versions in served)
-    packages = " ".join(dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution))
-    return f"{who}; a newer release may serve more: pip install --upgrade {packages}." if packages else f"{who}."
+    packages = dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution)
+    from oplet.plugins.sources import installing  # not before there is something to advise
+
+    commands = " or ".join(installing(package, upgrade=True) for package in packages)
+    return f"{who}; a newer release may serve more: {commands}." if commands else f"{who}."
 
 
 def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
@@ -52,13 +55,15 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
     if not package:
         return f"No package that brings {label} is known; register it with MutableOpResolver.add_custom or write a plugin."
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
+    from oplet.plugins.sources import installing
+
     if plugin is None:
-        return f"Install the package that brings {label} ({source_of(package)}): pip install {package}."
+        return f"Install the package that brings {label} ({source_of(package)}): {installing(package)}."
     if plugin.state == "broken":
         return f"{plugin}, which brings {label}, is installed but broken: {plugin.error}; {plugin.remedy()}."
     if plugin.state == "blocked":
         return f"{plugin}, which brings {label}, is installed but {plugin.error}."
-    return f"{plugin} is installed but does not bring {label}; a newer one may: pip install --upgrade {package}."
+    return f"{plugin} is installed but does not bring {label}; a newer one may: {installing(package, upgrade=True)}."
 
 
 def _range(versions: Sequence[int]) -> str:

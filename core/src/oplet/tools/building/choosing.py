@@ -128,10 +128,10 @@ def choose(
         BuildError: nothing that serves it can be cut.
     """
     infos = plugins.plugins()
-    selections = [info.name for info in infos if info.tier == "selection"]
-    if selections:
-        # An earlier build is no source: the packages that it was cut from are.
-        plugins = plugins.without(selections)
+    # An earlier build is no source: the packages that it was cut from are. Neither is a kernel that is not finished.
+    none = [info.name for info in infos if info.tier in ("selection", "draft")]
+    if none:
+        plugins = plugins.without(none)
     choosing = _Choosing(plugins, plugins.resolver(prefer), dict(refused or {}), set(costly))
     for need in needs:
         choosing.take(need)

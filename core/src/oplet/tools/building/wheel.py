@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from oplet.errors import text_of
 from oplet.model.whole_file import write_whole
+from oplet.plugins.sources import installing
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.sources import Distribution, licence_texts
@@ -76,7 +77,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         from hatchling.builders.wheel import WheelBuilder
         from packaging.version import InvalidVersion, Version
     except ImportError:
-        raise BuildError("Building wheels needs hatchling: pip install 'oplet[build]'") from None
+        raise BuildError(f"Building wheels needs hatchling: {installing('oplet', 'build')}") from None
     try:
         Version(version)
     except InvalidVersion:

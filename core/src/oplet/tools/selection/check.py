@@ -11,6 +11,7 @@ from oplet.ops.composite import Composite
 from oplet.ops.resolver import OpResolver
 from oplet.plugins.known import known_distribution
 from oplet.plugins.plugin import API_VERSION
+from oplet.plugins.sources import installing
 from oplet.schema.enums import TensorType
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock
@@ -96,13 +97,13 @@ def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: It
 
     problems = []
     if lock.oplet != __version__:
-        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: pip install oplet=={lock.oplet}."
+        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {installing('oplet', version=lock.oplet)}."
         problems.append(Problem("oplet", text, "oplet"))
     if lock.api != API_VERSION:
         text = f"This oplet speaks plugin API {API_VERSION}, and the lock has {lock.api}."
         problems.append(Problem("api", text, "oplet"))
     for locked in lock.distributions:
-        name, pin = locked.name, f"pip install {locked.name}=={locked.version}"
+        name, pin = locked.name, installing(locked.name, version=locked.version)
         found = installed(name)
         if found is None:
             problems.append(Problem("missing", f"{name} is not installed, and the lock has {locked.version}: {pin}.", name))
