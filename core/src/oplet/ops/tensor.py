@@ -80,7 +80,14 @@ def tensor_type(dtype: Any) -> TensorType:
     """
     if isinstance(dtype, TensorType):
         return dtype
-    dtype = np.dtype(dtype)
+    try:
+        if dtype is None:  # which numpy takes for float64
+            raise TypeError
+        dtype = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):
+        raise ModelError(
+            f"{shown(repr(dtype))} is no type of tensors; give a TensorType or a numpy dtype, such as 'int8'."
+        ) from None
     if dtype.kind in "OSU":
         return TensorType.STRING
     found = _TYPES.get(dtype)
