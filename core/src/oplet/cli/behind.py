@@ -39,7 +39,7 @@ def behind(
     """
     settings = settings_of(context, p, debug)
     from oplet.cli.text import one_line
-    from oplet.errors import ModelError
+    from oplet.errors import DelegateError, ModelError
     from oplet.tools.behind.program import Account, run_behind
 
     account = Account()
@@ -55,7 +55,7 @@ def behind(
             tensorflow=tensorflow,
             account=account,
         )
-    except ModelError:
+    except (ModelError, DelegateError):
         if not account.answered and not account.models:
             raise
         _tell()

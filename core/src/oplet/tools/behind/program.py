@@ -16,7 +16,7 @@ from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, O
 from oplet.plugins.manager import GROUP
 from oplet.runtime.delegation import load_delegate
 from oplet.tools.behind.doors import open_doors
-from oplet.tools.delegates import delegates_or_auto
+from oplet.tools.delegates import check_delegates, delegates_or_auto
 from oplet.tools.run import providers_of
 
 if TYPE_CHECKING:
@@ -97,10 +97,12 @@ def run_behind(
 
     Raises:
         ModelError: there is no such program.
+        DelegateError: there is no such delegate.
         BaseException: whatever the program raises, SystemExit included.
     """
     account = account or Account()
     path = program if is_module else _script(program)
+    check_delegates(delegates, plugins)
     names = _names(account, plugins, delegates, num_threads)
     with open_doors(names, _plugin_packages(), bare=tensorflow) as used, _as_main(path, arguments, is_module):
         try:
