@@ -50,6 +50,7 @@ def behind(
             arguments or [],
             is_module=module,
             plugins=settings.plugins(),
+            blocked=settings.blocked,
             delegates=delegate or (),
             num_threads=num_threads,
             tensorflow=tensorflow,
