@@ -57,7 +57,8 @@ def is_sense(command: str, parameter: str, value: str) -> bool:
     if (command, parameter) in ANY_TEXT:
         return True
     if (command, parameter) in WRITTEN:
-        return "/" not in value and "\0" not in value
+        folders = command.startswith("new-") or command == "build"  # which are made
+        return (folders or "/" not in value) and "\0" not in value
     return (command, parameter) in NAMES and "/" not in value and value.replace("-", "").isalnum()
 
 
