@@ -42,7 +42,7 @@ def test_a_preference_without_effect_is_told(
     site.manager().resolver()
     assert caplog.messages == [
         "OPLET_PREFER names 'oplet-none', which brings no operators.",
-        "OPLET_PREFER names 'oplet-x' for ATAN, which it does not serve; did you mean Atan?",
+        "OPLET_PREFER names 'oplet-x' for ATAN, which it does not serve (did you mean Atan?).",
         "OPLET_PREFER names 'oplet-x' for Tan, which it does not serve.",
         "OPLET_PREFER names 'oplet-none' for Atan, which it does not serve.",
     ]

@@ -46,7 +46,7 @@ class Command(TyperCommand):
         for parameter in self.params:
             value = context.params.get(parameter.name)
             if isinstance(value, float) and not math.isfinite(value):
-                raise typer.BadParameter(f"{value} is no finite number.", ctx=context, param=parameter)
+                raise typer.BadParameter(f"{value} is no finite number.", ctx=context, param_hint=parameter.opts[0])
         return rest
 
 

@@ -75,7 +75,7 @@ def _tell() -> None:
     """The program's traceback, from its own first line on."""
     kind, error, traceback = sys.exc_info()
     begin = traceback
-    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("oplet", "runpy"):
+    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("oplet", "runpy", "importlib"):
         begin = begin.tb_next
     if kind is not None and error is not None:
         sys.excepthook(kind, error.with_traceback(begin or traceback), begin or traceback)

@@ -103,7 +103,11 @@ class DelegateRegistry:
             DelegateLoadError: there is none, or more than one.
         """
         distribution, _, short = name.rpartition(":")
-        found = [e for e in self._entries.get(short, []) if name == short or e.provenance.distribution == distribution]
+        found = [
+            e
+            for e in self._entries.get(short, [])
+            if name == short or (distribution and e.provenance.distribution == distribution)
+        ]
         if len(found) == 1:
             return found[0]
         if not found:

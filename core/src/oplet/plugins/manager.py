@@ -242,7 +242,7 @@ def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
         ):
             continue
         close = next((other for other in everything if other.lower() == op.lower()), "")
-        hint = f"; did you mean {close}?" if op not in everything and close else ""
+        hint = f" (did you mean {close}?)" if op not in everything and close else ""
         yield f"names '{name}' for {op}, which it does not serve{hint}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import io
 import os
 import runpy
 import shutil
@@ -11,7 +10,7 @@ import sys
 import threading
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
@@ -168,22 +167,27 @@ def plugin_packages() -> set[str]:
     return {point.value.partition(":")[0].partition(".")[0].strip() for point in importlib_metadata.entry_points(group=GROUP)}
 
 
+class _Script(SourceFileLoader):
+    """Loads a script; its bytecode is not kept, as Python keeps none of what it is asked to run."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(path)
+
+
 def _run_script(path: str) -> None:
     """Run a script as `__main__`, with the `__file__` and the other names that Python gives it; folders and archives by their `__main__`."""
     if os.path.isdir(path) or path.endswith(".pyc") or zipfile.is_zipfile(path):
         runpy.run_path(path, run_name="__main__")
         return
     file = os.path.abspath(path)
-    with io.open_code(file) as opened:
-        code = compile(opened.read(), file, "exec", dont_inherit=True)
     module = ModuleType("__main__")
     vars(module).update(__file__=file, __builtins__=builtins, __package__=None, __cached__=None)
-    module.__loader__ = SourceFileLoader("__main__", file)
+    module.__loader__ = loader = _Script("__main__", file)
     before = sys.modules["__main__"]
     sys.modules["__main__"] = module
     try:
         with _until_threads_end():  # they may look for their main module
-            exec(code, vars(module))
+            loader.exec_module(module)
     finally:
         sys.modules["__main__"] = before
 
