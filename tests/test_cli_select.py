@@ -449,3 +449,23 @@ def run(interpreter, inputs):
         interpreter.set_tensor(details["index"], value.astype(object) if value.dtype.kind == "S" else value)
     interpreter.invoke()
     return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+
+
+def test_no_file_is_written_where_another_cannot_be(oplet, examples, tmp_path):
+    ran = oplet(
+        "select", examples / "digits" / "digits_int8.tflite", "-o", tmp_path / "r.py", "--lock", tmp_path / "none" / "lock.json"
+    )
+    assert ran.code == 1
+    assert "none" in ran.err
+    assert not (tmp_path / "r.py").exists()
+    ran = oplet("select", examples / "digits" / "digits_int8.tflite", "-o", tmp_path / "r.py", "--lock", tmp_path / "r.py")
+    assert ran.code == 2
+    assert not (tmp_path / "r.py").exists()
+
+
+def test_numbers_that_are_not_finite_are_wrong_usage(oplet, examples):
+    model = examples / "digits" / "digits_int8.tflite"
+    for command, option in (("run", "--scale"), ("run", "--offset"), ("benchmark", "--max-secs"), ("tune", "--max-error")):
+        for value in ("nan", "1e999"):
+            ran = oplet(command, model, f"{option}={value}")
+            assert ran.code == 2, (command, option, value)

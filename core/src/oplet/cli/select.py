@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,6 +64,14 @@ def select(
         raise typer.BadParameter("Name a model, or an op with --op.", param_hint="MODEL")
     from oplet.model.model import Model
 
+    targets = [path for path in (output, lock, requirements) if path is not None]
+    if targets:
+        from oplet.tools.selection.files import check_made
+
+        for path in targets:
+            check_made(path)
+        if len(set(map(os.path.abspath, targets))) < len(targets):
+            raise typer.BadParameter("--output, --lock and --requirements must name different files.")
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
         raise typer.Exit(_check(check, opened, all_codes, settings.plugins(), prefer, json))

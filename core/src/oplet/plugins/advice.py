@@ -21,13 +21,20 @@ def advice(op: Op, plugins: Sequence[Plugin]) -> str:
     """
     package = known_distribution(op)
     sentences = [_serving(op, plugins) or _installing(op, package, plugins)]
+    blocked: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         if normalised(package) in plugin.names:
             continue  # already told
         if plugin.state == "broken":
             sentences.append(f"Plugin '{plugin.name}' of {plugin} may have brought it, but is broken: {plugin.error}.")
         elif plugin.state == "blocked":
-            sentences.append(f"Plugin '{plugin.name}' of {plugin} may bring it, but is {plugin.error}.")
+            blocked.setdefault(plugin.error, []).append(plugin)
+    for reason, [first, *more] in blocked.items():
+        if more:
+            names = ", ".join(plugin.name for plugin in (first, *more))
+            sentences.append(f"The plugins {names} may bring it, but are {reason}.")
+        else:
+            sentences.append(f"Plugin '{first.name}' of {first} may bring it, but is {reason}.")
     return " ".join(filter(None, sentences))
 
 

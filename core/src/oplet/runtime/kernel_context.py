@@ -12,7 +12,7 @@ from oplet.errors import ImmutableGraphError, LimitError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.registration import Thunk
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
+from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
 from oplet.runtime.checks import checked_shape, ensure_temporary
 from oplet.runtime.profiler import Event
 from oplet.runtime.segment import new_array
@@ -20,6 +20,9 @@ from oplet.runtime.session import Session
 from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]
+
+#: Whoever reads such a tensor has been bound to its memory.
+_PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 
 
 class KernelContext(Context):
@@ -72,6 +75,13 @@ class KernelContext(Context):
         if not self._preparing:
             data = tensor.data if tensor.has_data else None
             if data is None or (tensor.shape, data.shape, data.dtype) != (wanted, wanted, tensor.dtype):
+                ensure(
+                    tensor.allocation not in _PLANNED,
+                    lambda: (
+                        f"{tensor} cannot take the shape {list(wanted)} while the graph runs; say in `prepare` that its shape depends "
+                        "on data, with context.set_dynamic."
+                    ),
+                )
                 tensor.shape = wanted
                 tensor.provide(self.new_array(tensor))
                 tensor.resized = True
@@ -111,7 +121,7 @@ class KernelContext(Context):
         ensure_temporary(builder.allocation)
         index = len(self._tensors)
         tensor = Tensor(
-            index, builder.name, builder.type, (), quantization=builder.quantization, allocation=builder.allocation
+            index, builder.name, tensor_type(builder.type), (), quantization=builder.quantization, allocation=builder.allocation
         )  # fmt: skip
         tensor.shape = tensor.shape_signature = checked_shape(tensor, builder.shape)
         self._tensors.append(tensor)
@@ -120,14 +130,14 @@ class KernelContext(Context):
     def add_temporary(
         self,
         node: Node,
-        shape: Shape,
-        type: TensorType = TensorType.FLOAT32,
+        shape: Sequence[int],
+        type: Any = TensorType.FLOAT32,
         *,
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
         ensure_temporary(allocation)
-        tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
+        tensor = Tensor(len(self._tensors) + len(node.temporaries), name, tensor_type(type), (), allocation=allocation)
         tensor.shape = checked_shape(tensor, shape)
         self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:
