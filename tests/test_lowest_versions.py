@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from scripts import packages as building
 from scripts.walking import ROOT, tomllib
 
 pytestmark = pytest.mark.slow
@@ -68,22 +69,15 @@ def lowest(name: str, bounds: SpecifierSet) -> str:
     raise AssertionError(f"No wheel of {name}{bounds} for this Python can be had.")
 
 
-def wheels(packages: Iterable[str], target: Path) -> list[str]:
-    from hatchling.builders.wheel import WheelBuilder
-
-    return [
-        next(iter(WheelBuilder(str(folder(package))).build(directory=str(target), versions=["standard"]))) for package in packages
-    ]
-
-
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0])
 def test_packages_run_with_the_lowest_versions_that_they_allow(group: tuple[str, ...], tmp_path: Path) -> None:
     packages = sorted({"core", "builtin_ops", *group})
     pins = [f"{name}=={lowest(name, bounds)}" for name, bounds in sorted(needs(packages, "core" in group).items())]
+    wheels = [str(building.build(folder(package), tmp_path / "dist")[1]) for package in packages]
     venv.create(tmp_path / "venv", with_pip=False)
     [python] = [p for p in (tmp_path / "venv/bin/python", tmp_path / "venv/Scripts/python.exe") if p.exists()]
     installing = [*PIP, "--python", str(python), "install", "--quiet", "--only-binary=:all:"]
-    subprocess.run([*installing, *pins, *wheels(packages, tmp_path / "dist")], check=True)
+    subprocess.run([*installing, *pins, *wheels], check=True)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPLET"))}
     environment |= {"PYTHONPATH": str(ROOT / "tests"), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     for package in group:
