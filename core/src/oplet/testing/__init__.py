@@ -18,6 +18,7 @@ _HOMES = {
     "WrappingDelegate": "oplet.testing.wrapping",
     "call_op": "oplet.testing.one_op",
     "graph_model": "oplet.testing.graphs",
+    "invoke": "oplet.testing.one_op",
     "one_op_model": "oplet.testing.one_op",
     "run_op": "oplet.testing.one_op",
 }

@@ -6,6 +6,7 @@ from oplet.testing.graphs import Op as Op
 from oplet.testing.graphs import graph_model as graph_model
 from oplet.testing.one_op import Spec as Spec
 from oplet.testing.one_op import call_op as call_op
+from oplet.testing.one_op import invoke as invoke
 from oplet.testing.one_op import one_op_model as one_op_model
 from oplet.testing.one_op import run_op as run_op
 from oplet.testing.op_contract import OpContract as OpContract
