@@ -9,7 +9,7 @@ import pytest
 
 from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, Tensor
 from oplet.errors import OpletError, TensorError
-from oplet.runtime import memory
+from oplet.runtime.memory import arena_planner as memory
 from oplet.testing import Graph, Op, Spec, graph_model
 
 X = Spec("float32", [3])

@@ -7,8 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oplet.runtime.memory import ALIGNMENT, Lifetime, plan
-from oplet.runtime.sliding import slide
+from oplet.runtime.memory.arena_planner import ALIGNMENT, Lifetime, plan
+from oplet.runtime.memory.cache_locality import slide
 
 KIB = 1024
 lifetimes = st.lists(

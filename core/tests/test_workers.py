@@ -11,10 +11,10 @@ import pytest
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, charge, checkpoint
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.ops.checkpoint import current_meter
-from oplet.runtime import workers as runtime_workers
-from oplet.runtime.arithmetic import Arithmetic
-from oplet.runtime.blas import SINGLE_THREADED, SingleThreaded
-from oplet.runtime.workers import Workers
+from oplet.runtime.threads import workers as runtime_workers
+from oplet.runtime.threads.arithmetic import Arithmetic
+from oplet.runtime.threads.blas import SINGLE_THREADED, SingleThreaded
+from oplet.runtime.threads.workers import Workers
 from oplet.testing import Spec, one_op_model
 
 

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from oplet.ops.threaded_async_kernel import NUMPY_BUFFER, THREADING_EVENT, ThreadedAsyncKernel
     from oplet.plugins.hookspecs import hookimpl
     from oplet.plugins.manager import PluginManager
-    from oplet.runtime.async_runner import AsyncSignatureRunner
+    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.custom_ops import InterpreterWithCustomOps
-    from oplet.runtime.delegation import load_delegate
+    from oplet.runtime.delegation.delegation import load_delegate
     from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
     from oplet.runtime.limits import Limits
     from oplet.schema.enums import BuiltinOperator, TensorType
@@ -58,7 +58,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Allocation": "oplet.ops.tensor",
     "AsyncKernel": "oplet.ops.async_kernel",
-    "AsyncSignatureRunner": "oplet.runtime.async_runner",
+    "AsyncSignatureRunner": "oplet.runtime.asynchronous.async_runner",
     "BackendBuffer": "oplet.ops.async_kernel",
     "BufferAttribute": "oplet.ops.async_attributes",
     "BuiltinOperator": "oplet.schema.enums",
@@ -110,7 +110,7 @@ _HOMES = {
     "kernel_registration": "oplet.delegates.delegate",
     "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.limited",
-    "load_delegate": "oplet.runtime.delegation",
+    "load_delegate": "oplet.runtime.delegation.delegation",
     "reconcile_attributes": "oplet.ops.async_attributes",
     "uncovered_attributes": "oplet.ops.async_attributes",
 }

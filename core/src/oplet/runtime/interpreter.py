@@ -21,27 +21,27 @@ from oplet.model.verify import verify
 from oplet.model.verify_signatures import signature_faults
 from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
-from oplet.runtime.arithmetic import Arithmetic
-from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
-from oplet.runtime.descriptions import Descriptions
+from oplet.runtime.delegation.buffer_handles import ensure_readable, set_buffer_handle
+from oplet.runtime.describe.descriptions import Descriptions
+from oplet.runtime.describe.profiler import Profiler
+from oplet.runtime.execution.session import Session
 from oplet.runtime.limits import Limits
+from oplet.runtime.memory.values import as_tensor_value
+from oplet.runtime.memory.views import Views
 from oplet.runtime.opening import check_strict, manager_of, open_model
-from oplet.runtime.profiler import Profiler
-from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes, running_nodes
-from oplet.runtime.session import Session
-from oplet.runtime.signature import SignatureRunner
+from oplet.runtime.resolving import check_resolved, find_registration, resolve_nodes, running_nodes
+from oplet.runtime.signature_runner import SignatureRunner
 from oplet.runtime.subgraph import Subgraph
-from oplet.runtime.values import as_tensor_value
-from oplet.runtime.views import Views
+from oplet.runtime.threads.arithmetic import Arithmetic
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
-    from oplet.runtime.async_runner import AsyncSignatureRunner
-    from oplet.runtime.async_subgraph import AsyncSubgraph
-    from oplet.runtime.delegation import DelegationReport
+    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+    from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
+    from oplet.runtime.delegation.delegation import DelegationReport
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
@@ -430,12 +430,12 @@ class Interpreter(Descriptions):
             DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
                 RuntimeError).
         """
-        from oplet.runtime.async_runner import AsyncSignatureRunner
+        from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
 
         return AsyncSignatureRunner(self, signature_key)
 
     def _async_subgraph(self, index: int) -> AsyncSubgraph:
-        from oplet.runtime.async_subgraph import AsyncSubgraph
+        from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
 
         known = self._async_subgraphs.get(index)
         if known is None or not known.is_current:
@@ -467,7 +467,7 @@ class Interpreter(Descriptions):
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
             DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
         """
-        from oplet.runtime.delegation import apply_delegate
+        from oplet.runtime.delegation.delegation import apply_delegate
 
         self._views.ensure_none()
         self._ensure_idle()
@@ -477,7 +477,7 @@ class Interpreter(Descriptions):
 
     def remove_all_delegates(self) -> None:
         """Put the model's own nodes back, ready to run on the inputs that were set."""
-        from oplet.runtime.delegation import remove_delegates
+        from oplet.runtime.delegation.delegation import remove_delegates
 
         self._views.ensure_none()
         self._ensure_idle()

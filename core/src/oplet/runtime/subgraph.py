@@ -30,25 +30,25 @@ from oplet.errors import (
 from oplet.model.reachability import read_outside
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
-from oplet.runtime.buffer_handles import ensure_readable, free_handles, guarded
-from oplet.runtime.calls import SubgraphCallee
-from oplet.runtime.checks import check_prepared, checked_shape
-from oplet.runtime.declining import hand_on
-from oplet.runtime.failures import explained
-from oplet.runtime.folding import Folding
-from oplet.runtime.input_checks import check_inputs
-from oplet.runtime.kernel_context import KernelContext
+from oplet.runtime.delegation.buffer_handles import ensure_readable, free_handles, guarded
+from oplet.runtime.describe.failures import explained
+from oplet.runtime.describe.profiler import Event
+from oplet.runtime.execution.checks import check_prepared, checked_shape
+from oplet.runtime.execution.declining import hand_on
+from oplet.runtime.execution.folding import Folding
+from oplet.runtime.execution.input_checks import check_inputs
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.execution.segment import Segment
+from oplet.runtime.execution.session import Session
+from oplet.runtime.execution.subgraph_callee import SubgraphCallee
+from oplet.runtime.execution.write_check import watched
 from oplet.runtime.loading import load_nodes, load_tensors
-from oplet.runtime.placing import Placing, provide
-from oplet.runtime.profiler import Event
-from oplet.runtime.segment import Segment
-from oplet.runtime.session import Session
-from oplet.runtime.watching import watched
+from oplet.runtime.memory.allocation import Placing, provide
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
-    from oplet.runtime.delegation import Delegation
+    from oplet.runtime.delegation.delegation import Delegation
     from oplet.runtime.limits import Memory
 
 __all__ = ["Subgraph"]

@@ -19,8 +19,8 @@ from oplet.ops.callee import Callee
 from oplet.ops.context import Context, Node
 from oplet.ops.registration import Registration
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
-from oplet.runtime.checks import checked_shape
-from oplet.runtime.segment import new_array
+from oplet.runtime.execution.checks import checked_shape
+from oplet.runtime.execution.segment import new_array
 from oplet.schema.enums import TensorType
 
 __all__ = ["WrappingDelegate"]

@@ -24,9 +24,9 @@ _PROGRAM_ROOTS = ("oplet.tools.app_main", "oplet.tools.app_contents", "oplet.too
 _LEFT_OUT = frozenset(
     (
         "oplet.model.writing",
-        "oplet.runtime.async_runner",
-        "oplet.runtime.async_subgraph",
-        "oplet.runtime.delegation",
+        "oplet.runtime.asynchronous.async_runner",
+        "oplet.runtime.asynchronous.async_subgraph",
+        "oplet.runtime.delegation.delegation",
         "oplet.versions.runtime_version",
     )
 )

@@ -22,7 +22,7 @@ from threading import Thread
 from typing import Any
 
 from oplet.ops.checkpoint import Meter, current_meter, swap_meter
-from oplet.runtime.arithmetic import adopt
+from oplet.runtime.threads.arithmetic import adopt
 
 __all__ = ["Workers"]
 

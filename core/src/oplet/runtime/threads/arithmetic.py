@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet.runtime.blas import SINGLE_THREADED
+from oplet.runtime.threads.blas import SINGLE_THREADED
 
 __all__ = ["Arithmetic", "adopt"]
 

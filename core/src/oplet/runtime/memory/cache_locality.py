@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet.runtime.memory import ALIGNMENT, Lifetime, Placement
+from oplet.runtime.memory.arena_planner import ALIGNMENT, Lifetime, Placement
 
 __all__ = ["slide"]
 

@@ -7,10 +7,10 @@ from math import prod
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array, Tensor
-from oplet.runtime import memory
-from oplet.runtime.kernel_context import KernelContext
-from oplet.runtime.segment import Request, Segment
-from oplet.runtime.sliding import slide
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.execution.segment import Request, Segment
+from oplet.runtime.memory import arena_planner as memory
+from oplet.runtime.memory.cache_locality import slide
 
 __all__ = ["Placing", "provide"]
 

@@ -17,7 +17,7 @@ from oplet.ops.async_attributes import Attributes, BufferAttribute, Reconciliati
 from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
 from oplet.ops.context import Node
 from oplet.ops.execution_task import ExecutionTask, IoType, TaskRunner
-from oplet.runtime.failures import explained
+from oplet.runtime.describe.failures import explained
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator
 

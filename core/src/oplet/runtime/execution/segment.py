@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Array, Tensor
-from oplet.runtime import memory
+from oplet.runtime.memory import arena_planner as memory
 from oplet.schema.enums import TensorType
 
 __all__ = ["Request", "Segment", "new_array"]

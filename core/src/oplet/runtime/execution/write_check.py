@@ -16,7 +16,7 @@ from oplet.ops.context import Node
 from oplet.ops.tensor import Array, Tensor
 
 if TYPE_CHECKING:
-    from oplet.runtime.kernel_context import KernelContext
+    from oplet.runtime.execution.kernel_context import KernelContext
 
 __all__ = ["watched"]
 

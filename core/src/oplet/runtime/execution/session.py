@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from oplet.errors import LimitError, StateError
 from oplet.ops.context import EnsureError, Node
 from oplet.runtime.limits import Limits, Memory, Watch
-from oplet.runtime.workers import Workers
+from oplet.runtime.threads.workers import Workers
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.resolver import OpResolver
-    from oplet.runtime.profiler import Profiler
+    from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["Session"]

@@ -13,10 +13,10 @@ from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
-from oplet.runtime.checks import checked_shape, ensure_temporary
-from oplet.runtime.profiler import Event
-from oplet.runtime.segment import new_array
-from oplet.runtime.session import Session
+from oplet.runtime.describe.profiler import Event
+from oplet.runtime.execution.checks import checked_shape, ensure_temporary
+from oplet.runtime.execution.segment import new_array
+from oplet.runtime.execution.session import Session
 from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oplet.errors import OpletError, PrepareError
 from oplet.ops.context import Declined, Node
 from oplet.ops.providers import Providers
-from oplet.runtime.resolve import find_providers
+from oplet.runtime.resolving import find_providers
 
 if TYPE_CHECKING:
     from oplet.runtime.subgraph import Subgraph
