@@ -21,11 +21,11 @@ from oplet.model.verify import verify
 from oplet.model.verify_signatures import signature_faults
 from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
-from oplet.runtime.delegation.buffer_handles import ensure_readable, set_buffer_handle
 from oplet.runtime.describe.descriptions import Descriptions
 from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.session import Session
 from oplet.runtime.limits import Limits
+from oplet.runtime.memory.buffer_handles import ensure_readable, set_buffer_handle
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
 from oplet.runtime.opening import check_strict, manager_of, open_model

@@ -30,7 +30,6 @@ from oplet.errors import (
 from oplet.model.reachability import read_outside
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Shape, Tensor
-from oplet.runtime.delegation.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.runtime.describe.failures import explained
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.checks import check_prepared, checked_shape
@@ -38,12 +37,13 @@ from oplet.runtime.execution.declining import hand_on
 from oplet.runtime.execution.folding import Folding
 from oplet.runtime.execution.input_checks import check_inputs
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.execution.segment import Segment
 from oplet.runtime.execution.session import Session
 from oplet.runtime.execution.subgraph_callee import SubgraphCallee
 from oplet.runtime.execution.write_check import watched
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.memory.allocation import Placing, provide
+from oplet.runtime.memory.arrays import Segment
+from oplet.runtime.memory.buffer_handles import ensure_readable, free_handles, guarded
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 

@@ -20,7 +20,7 @@ from oplet.ops.context import Context, Node
 from oplet.ops.registration import Registration
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
-from oplet.runtime.execution.segment import new_array
+from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
 
 __all__ = ["WrappingDelegate"]

@@ -14,9 +14,9 @@ from oplet.delegates.delegate import Delegate, DelegateFlags, DelegateParams
 from oplet.errors import DelegateApplicationError, DelegateError, OpletError, failures, text_of
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
-from oplet.runtime.delegation.buffer_handles import ensure_readable, free_handles
 from oplet.runtime.delegation.decompositions import idle_decompositions
 from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
+from oplet.runtime.memory.buffer_handles import ensure_readable, free_handles
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from oplet.errors import SignatureError, TensorError
 from oplet.model.verify_signatures import named_tensors, stale_names
 from oplet.ops.tensor import Tensor
-from oplet.runtime.delegation.buffer_handles import ensure_readable
 from oplet.runtime.describe.details import node_details, tensor_details
 from oplet.runtime.describe.explain import NodeReport, explain_nodes
 from oplet.runtime.execution.session import Session
+from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.naming import shown

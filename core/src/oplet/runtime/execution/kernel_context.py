@@ -15,8 +15,8 @@ from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
-from oplet.runtime.execution.segment import new_array
 from oplet.runtime.execution.session import Session
+from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]

@@ -8,8 +8,8 @@ from math import prod
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.execution.segment import Request, Segment
 from oplet.runtime.memory import arena_planner as memory
+from oplet.runtime.memory.arrays import Request, Segment
 from oplet.runtime.memory.cache_locality import slide
 
 __all__ = ["Placing", "provide"]

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
-from oplet.runtime.delegation.buffer_handles import ensure_readable
 from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.runtime.interpreter import Interpreter
+from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.schema.enums import TensorType
 from oplet.tools.comparing.difference import Difference, difference
 from oplet.tools.inputs import load_inputs
