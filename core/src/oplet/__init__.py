@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from oplet.plugins.engine_choice import provide_chooser
+
 if TYPE_CHECKING:
     from oplet.delegates.delegate import (
         Delegate,
@@ -42,11 +44,12 @@ if TYPE_CHECKING:
     from oplet.ops.resolver import MutableOpResolver, OpResolver
     from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
     from oplet.ops.threaded_async_kernel import NUMPY_BUFFER, THREADING_EVENT, ThreadedAsyncKernel
+    from oplet.plugins.engine_choice import Chooser
     from oplet.plugins.hookspecs import hookimpl
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.custom_ops import InterpreterWithCustomOps
-    from oplet.runtime.delegation.delegation import load_delegate
+    from oplet.runtime.delegation.load import load_delegate
     from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
     from oplet.runtime.limits import Limits
     from oplet.schema.enums import BuiltinOperator, TensorType
@@ -110,7 +113,7 @@ _HOMES = {
     "kernel_registration": "oplet.delegates.delegate",
     "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.limited",
-    "load_delegate": "oplet.runtime.delegation.delegation",
+    "load_delegate": "oplet.runtime.delegation.load",
     "reconcile_attributes": "oplet.ops.async_attributes",
     "uncovered_attributes": "oplet.ops.async_attributes",
 }
@@ -186,6 +189,16 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
+
+
+def _tuning_chooser() -> Chooser:
+    """The chooser behind `experimental_delegates="auto"`: interpreters are below it, and this is above both."""
+    from oplet.tuning.choosing import choose_as_told
+
+    return choose_as_told
+
+
+provide_chooser(_tuning_chooser)
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from oplet.delegates.delegate import Delegate
 from oplet.runtime.custom_ops import InterpreterWithCustomOps
-from oplet.runtime.delegation.delegation import load_delegate
+from oplet.runtime.delegation.load import load_delegate
 from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
 
 __all__ = ["Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner", "load_delegate"]

@@ -1,4 +1,4 @@
-"""Give every node its registration, and say of each that has none what could supply it."""
+"""Resolving: every node gets its registration, and an error says of each that has none what could supply it."""
 
 from __future__ import annotations
 

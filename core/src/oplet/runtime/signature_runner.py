@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oplet.errors import SignatureError
 
 if TYPE_CHECKING:
-    from oplet.runtime.interpreter import Interpreter
+    from oplet.runtime.execution.model_runtime import ModelRuntime
 
 __all__ = ["SignatureRunner"]
 
@@ -26,7 +26,7 @@ class SignatureRunner:
         >>> runner(x=np.zeros((1, 4), np.float32))["y"]  # doctest: +SKIP
     """
 
-    def __init__(self, interpreter: Interpreter | None = None, signature_key: str | None = None) -> None:
+    def __init__(self, interpreter: ModelRuntime | None = None, signature_key: str | None = None) -> None:
         if interpreter is None:
             raise SignatureError("None interpreter provided.")
         if not signature_key:

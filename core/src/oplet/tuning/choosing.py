@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
-    from oplet.runtime.interpreter import Interpreter
 
 __all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
 
@@ -63,7 +62,7 @@ def choose_as_told(
     text: str,
     model: Model,
     manager: PluginManager,
-    interpreter: partial[Interpreter],
+    interpreter: partial[Any],
     prefer: str | Iterable[str] | Mapping[str, str] | Preference | None,
 ) -> tuple[Choice, list[Delegate], Preference]:
     """What `experimental_delegates="auto"` stands for: the choice, its delegates, and which plugins to prefer.

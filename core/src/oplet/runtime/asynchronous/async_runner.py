@@ -13,9 +13,10 @@ from oplet.errors import SignatureError
 from oplet.ops.async_attributes import Attributes, Reconciliation
 from oplet.ops.async_kernel import BackendBuffer
 from oplet.ops.execution_task import ExecutionTask, IoType
+from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
 
 if TYPE_CHECKING:
-    from oplet.runtime.interpreter import Interpreter
+    from oplet.runtime.execution.model_runtime import ModelRuntime
 
 __all__ = ["AsyncSignatureRunner"]
 
@@ -43,11 +44,11 @@ class AsyncSignatureRunner:
             RuntimeError).
     """
 
-    def __init__(self, interpreter: Interpreter, signature_key: str | None = None) -> None:
+    def __init__(self, interpreter: ModelRuntime, signature_key: str | None = None) -> None:
         self._interpreter = interpreter
         self._subgraph_index, names = _signature(interpreter, signature_key)
         self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: names["inputs"], IoType.OUTPUT: names["outputs"]}
-        self._backend = interpreter._async_subgraph(self._subgraph_index)
+        self._backend = _backend(interpreter, self._subgraph_index)
 
     # What there is -------------------------------------------------------------------------------------------
 
@@ -234,7 +235,16 @@ class AsyncSignatureRunner:
         self._backend.finish(task)
 
 
-def _signature(interpreter: Interpreter, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
+def _backend(interpreter: ModelRuntime, index: int) -> AsyncSubgraph:
+    """What runs the subgraph asynchronously, the same for all its runners."""
+    known = interpreter._backends.get(index)
+    if not isinstance(known, AsyncSubgraph) or not known.is_current:
+        interpreter._subgraph(index)
+        known = interpreter._backends[index] = AsyncSubgraph(interpreter._executors[index])
+    return known
+
+
+def _signature(interpreter: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
     """The subgraph of a signature and its names; without a key, the first one of the primary subgraph.
 
     A model without signatures is taken by the names of its tensors.

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 from oplet.errors import DelegateError, InvokeError, OpletError, PrepareError, StateError, TensorError, failures
 from oplet.ops.async_attributes import Attributes, BufferAttribute, Reconciliation
 from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
-from oplet.ops.context import Node
+from oplet.ops.context import Context, Node
 from oplet.ops.execution_task import ExecutionTask, IoType, TaskRunner
-from oplet.runtime.describe.failures import explained
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator
 
@@ -38,10 +39,13 @@ class AsyncSubgraph:
         DelegateError: the subgraph is not run by one delegate's kernel, or that one cannot run asynchronously.
     """
 
-    def __init__(self, subgraph: Subgraph) -> None:
-        self.subgraph = subgraph
-        self.node = _only_delegate(subgraph)
-        self.kernel = self._call(DelegateError, "failed to give an asynchronous kernel", _async_kernel, subgraph, self.node)
+    def __init__(self, executor: Executor) -> None:
+        self.subgraph = executor.subgraph
+        self._context = executor.context
+        self.node = _only_delegate(executor.subgraph)
+        self.kernel = self._call(
+            DelegateError, "failed to give an asynchronous kernel", _async_kernel, executor.context, self.node
+        )
         self._types = {io: list(self.kernel.supported_buffer_types(io)) for io in IoType}
         self._synchronizations = {io: list(self.kernel.supported_synchronizations(io)) for io in IoType}
         self._handles = itertools.count()
@@ -71,7 +75,7 @@ class AsyncSubgraph:
             )
         handle = next(self._handles)
         register = self.kernel.register_buffer
-        self._call(TensorError, "failed to register a buffer", register, self.subgraph, io, buffer, attributes, handle)
+        self._call(TensorError, "failed to register a buffer", register, self._context, io, buffer, attributes, handle)
         with self._lock:
             self._buffers[handle] = buffer
         return handle
@@ -83,7 +87,7 @@ class AsyncSubgraph:
             raise TensorError(f"The buffer {pool} is a slice of buffer {self._pools[pool]} itself; slices are not nested.")
         handle = next(self._handles)
         register = self.kernel.register_buffer_slice
-        self._call(TensorError, "failed to register a slice", register, self.subgraph, pool, attributes, handle)
+        self._call(TensorError, "failed to register a slice", register, self._context, pool, attributes, handle)
         with self._lock:
             self._buffers[handle] = self._buffers[pool]
             self._pools[handle] = pool
@@ -99,7 +103,7 @@ class AsyncSubgraph:
             if any(handle in task.buffers.values() for task in self._in_flight()):
                 raise StateError(f"The buffer {handle} is used by a task in flight; wait for that first.")
             unregister = self.kernel.unregister_buffer
-            self._call(TensorError, "failed to unregister a buffer", unregister, self.subgraph, handle)
+            self._call(TensorError, "failed to unregister a buffer", unregister, self._context, handle)
             del self._buffers[handle]
             self._pools.pop(handle, None)
 
@@ -132,14 +136,14 @@ class AsyncSubgraph:
         self._ensure_open()
         reconcile = self.kernel.reconcile_restrictions
         return self._call(
-            PrepareError, "failed to reconcile restrictions", reconcile, self.subgraph, self.node, index, attributes
+            PrepareError, "failed to reconcile restrictions", reconcile, self._context, self.node, index, attributes
         )
 
     def set_attributes(self, index: int, attributes: Attributes) -> None:
         self.ensure_idle()
         set_attributes = self.kernel.set_attributes
         self._prepared = None
-        self._call(PrepareError, "failed to set attributes", set_attributes, self.subgraph, self.node, index, attributes)
+        self._call(PrepareError, "failed to set attributes", set_attributes, self._context, self.node, index, attributes)
 
     def prepare(self) -> None:
         """Prepare the kernel; the subgraph is allocated already."""
@@ -147,7 +151,7 @@ class AsyncSubgraph:
         if not self.is_current:
             raise DelegateError(f"Another delegate has changed {self.subgraph} since; get another runner.")
         self._prepared = None
-        self._call(PrepareError, "failed to prepare for asynchronous execution", self.kernel.prepare, self.subgraph, self.node)
+        self._call(PrepareError, "failed to prepare for asynchronous execution", self.kernel.prepare, self._context, self.node)
         self._prepared = self.subgraph.generation
 
     # Tasks ---------------------------------------------------------------------------------------------------
@@ -164,10 +168,10 @@ class AsyncSubgraph:
         self._ensure_prepared()
         task._schedule(lambda: self._attempt("failed to start asynchronously", self._start, task))
 
-    def _start(self, subgraph: Subgraph, task: ExecutionTask) -> None:
+    def _start(self, context: Context, task: ExecutionTask) -> None:
         for handle in task.buffers.values():  # now that the task counts as in flight, none of them can go
             self.check_handle(handle)
-        self.kernel.eval(subgraph, self.node, task)
+        self.kernel.eval(context, self.node, task)
 
     def wait(self, task: ExecutionTask) -> None:
         self._ensure_own(task)
@@ -245,7 +249,7 @@ class AsyncSubgraph:
     def _attempt(self, what: str, method: Callable[..., None], *arguments: Any) -> OpletError | None:
         """Call a method of the kernel; return its failure, told as `_call` tells it."""
         try:
-            method(self.subgraph, *arguments)
+            method(self._context, *arguments)
         except failures() as error:
             told = self._explained(InvokeError, what, error)
             told.__cause__ = error
@@ -253,8 +257,7 @@ class AsyncSubgraph:
         return None
 
     def _explained(self, cls: type[OpletError], what: str, error: BaseException) -> OpletError:
-        where = f"subgraph {self.subgraph.index} of {self.subgraph.session.model.name}"
-        return explained(cls, self.node, error, what, where)
+        return self._context.explained(cls, self.node, error, what)
 
 
 def _only_delegate(subgraph: Subgraph) -> Node:
@@ -266,13 +269,12 @@ def _only_delegate(subgraph: Subgraph) -> Node:
     return subgraph.nodes[plan[0]]
 
 
-def _async_kernel(subgraph: Subgraph, node: Node) -> AsyncKernel:
+def _async_kernel(context: KernelContext, node: Node) -> AsyncKernel:
     offer = node.registration.async_kernel if node.registration is not None else None
     try:
-        kernel = offer(subgraph, node) if offer is not None else None
+        kernel = offer(context, node) if offer is not None else None
     except failures() as error:
-        where = f"subgraph {subgraph.index} of {subgraph.session.model.name}"
-        raise explained(DelegateError, node, error, "failed to bring an async_kernel", where) from error
+        raise context.explained(DelegateError, node, error, "failed to bring an async_kernel") from error
     if kernel is None:
         raise DelegateError(f"Backend does not support asynchronous execution. {node.op_name} brings no async_kernel.")
     if not isinstance(kernel, AsyncKernel):

@@ -12,16 +12,17 @@ from oplet.ops.context import Node
 from oplet.schema import tables
 
 if TYPE_CHECKING:
+    from oplet.model.model import Model
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["idle_decompositions"]
 
 
-def idle_decompositions(subgraphs: Sequence[Subgraph]) -> set[int]:
+def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]:
     """The subgraphs that run only where a kernel declines a composite, which none of those that serve one now does."""
     if not any(_is_whole(node) for subgraph in subgraphs for node in subgraph.nodes):
         return set()
-    entries = entry_subgraphs(subgraphs[0].session.model.outline)
+    entries = entry_subgraphs(model.outline)
     return _reached(subgraphs, entries, whole=False) - _reached(subgraphs, entries, whole=True)
 
 

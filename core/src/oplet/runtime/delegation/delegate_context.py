@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from oplet.delegates.delegate import Delegate, DelegateContext, DelegateParams
 from oplet.delegates.partition import GraphNode, NodeSubset, partition_graph
@@ -13,10 +12,10 @@ from oplet.model.model import Model
 from oplet.ops.context import Node
 from oplet.ops.registration import Registration
 from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.execution.initialization import initialize
+from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator, TensorType
-
-if TYPE_CHECKING:
-    from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["SubgraphDelegateContext"]
 
@@ -26,17 +25,27 @@ _CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL
 class SubgraphDelegateContext(DelegateContext):
     """One subgraph, for one run of a delegate's `prepare`.
 
+    Args:
+        delegate: the delegate.
+        executor: the subgraph's.
+        executors: those of all subgraphs of the model.
+        cluster: group nodes greedily, past ones that are not ready.
+        fuse: allow more than one node a partition.
+
     Attributes:
         kernels: the kernel nodes that were made here.
         unsupported: why nodes were not claimed.
     """
 
-    def __init__(self, delegate: Delegate, subgraph: Subgraph, *, cluster: bool, fuse: bool) -> None:
+    def __init__(
+        self, delegate: Delegate, executor: Executor, executors: Sequence[Executor], *, cluster: bool, fuse: bool
+    ) -> None:
         self.kernels: list[Node] = []
         self.unsupported: dict[int, str] = {}
-        self.num_threads = subgraph.num_threads
+        self.num_threads = executor.context.num_threads
         self._delegate = delegate
-        self._of = subgraph
+        self._of = executor
+        self._executors = executors
         self._cluster = cluster
         self._fuse = fuse
         self._open = True
@@ -49,7 +58,7 @@ class SubgraphDelegateContext(DelegateContext):
             other.close()
 
     @property
-    def _subgraph(self) -> Subgraph:
+    def _executor(self) -> Executor:
         if not self._open:
             raise DelegateError(
                 f"The function is forbidden if not calling in delegate. {self._delegate.name} uses the context of an earlier prepare."
@@ -57,8 +66,12 @@ class SubgraphDelegateContext(DelegateContext):
         return self._of
 
     @property
+    def _subgraph(self) -> Subgraph:
+        return self._executor.subgraph
+
+    @property
     def model(self) -> Model:
-        return self._subgraph.session.model
+        return self._executor.session.model
 
     @property
     def subgraph_index(self) -> int:
@@ -66,7 +79,7 @@ class SubgraphDelegateContext(DelegateContext):
 
     @property
     def num_subgraphs(self) -> int:
-        return len(self._subgraph.session.subgraphs)
+        return len(self._executor.session.subgraphs)
 
     @property
     def inputs(self) -> list[int]:
@@ -90,34 +103,36 @@ class SubgraphDelegateContext(DelegateContext):
         return self._subgraph.nodes[index]
 
     def metadata(self, name: str) -> bytes | None:
-        found = self._subgraph.session.model.metadata(name)
+        found = self._executor.session.model.metadata(name)
         return None if found is None else found.tobytes()
 
     @property
     def max_seconds(self) -> float | None:
-        return self._subgraph.session.limits.max_seconds
+        return self._executor.session.limits.max_seconds
 
     def charge(self, nbytes: int) -> None:
-        self._subgraph.session.memory.charge(nbytes)
+        self._executor.session.memory.charge(nbytes)
 
     def report_unsupported(self, node: int, reason: str) -> None:
         self.unsupported[self.node(node).index] = reason
 
     def subgraph_context(self, index: int) -> DelegateContext:
-        other = SubgraphDelegateContext(self._delegate, self._subgraph_at(index), cluster=self._cluster, fuse=self._fuse)
+        other = SubgraphDelegateContext(
+            self._delegate, self._executor_at(index), self._executors, cluster=self._cluster, fuse=self._fuse
+        )
         self._others.append(other)
         return other
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
         if index == 0:
             raise DelegateError(f"{self._delegate.name} marks subgraph 0 as skippable, the one that always runs.")
-        self._subgraph_at(index).delegation_skippable = True
+        self._executor_at(index).subgraph.delegation_skippable = True
 
-    def _subgraph_at(self, index: int) -> Subgraph:
-        subgraphs = self._subgraph.session.subgraphs
-        if not 0 <= index < len(subgraphs):
-            raise DelegateError(f"{self._delegate.name} asks for subgraph {index}; the model has {len(subgraphs)} subgraphs.")
-        return subgraphs[index]
+    def _executor_at(self, index: int) -> Executor:
+        count = self.num_subgraphs
+        if not 0 <= index < count:
+            raise DelegateError(f"{self._delegate.name} asks for subgraph {index}; the model has {count} subgraphs.")
+        return self._executors[index]
 
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
         subgraph = self._subgraph
@@ -141,9 +156,8 @@ class SubgraphDelegateContext(DelegateContext):
         # An earlier delegate's kernels stand for the nodes that they replaced.
         subgraph = self._subgraph
         stands = {index: index for index in subgraph.execution_plan}
-        if subgraph.delegation is not None:
-            for kernel, params in subgraph.delegation.kernels.items():
-                stands.update(dict.fromkeys((node.index for node in params.nodes), kernel))
+        for kernel, params in subgraph.kernels.items():
+            stands.update(dict.fromkeys((node.index for node in params.nodes), kernel))
         known = {before_after for before_after in edges[subgraph.index] if set(before_after) <= stands.keys()}
         if len(known) < len(set(edges[subgraph.index])):
             return list(edges[subgraph.index])  # the partitioner names the edge that leads nowhere
@@ -168,7 +182,7 @@ class SubgraphDelegateContext(DelegateContext):
         subgraph.execution_plan = plan
         subgraph.invalidate()
         self.kernels.extend(kernels)
-        subgraph.initialize(kernels)
+        initialize(self._executor.context, kernels)
 
     def _kernel(self, index: int, registration: Registration, subset: NodeSubset) -> Node:
         subgraph, delegate = self._subgraph, self._delegate
@@ -177,7 +191,7 @@ class SubgraphDelegateContext(DelegateContext):
             if tensor.delegate is not None and tensor.delegate is not delegate:
                 raise DelegateError(f"{delegate.name} cannot take {tensor}: it belongs to {tensor.delegate.name}.")
         replaced = [subgraph.nodes[i] for i in subset.nodes]
-        subgraph.folding.forget(replaced)
+        subgraph.forget_folded(replaced)
         name = registration.custom_name or delegate.name
         kernel = Node(index, BuiltinOperator.DELEGATE, name, 1, inputs, outputs, registration=registration)
         kernel.delegate = delegate

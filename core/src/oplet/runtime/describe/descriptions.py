@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from oplet.errors import SignatureError, TensorError
 from oplet.model.verify_signatures import named_tensors, stale_names
 from oplet.ops.tensor import Tensor
+from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.describe.details import node_details, tensor_details
 from oplet.runtime.describe.explain import NodeReport, explain_nodes
-from oplet.runtime.execution.session import Session
-from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.tuning.choosing import Choice
+    from oplet.ops.resolver import OpResolver
+    from oplet.plugins.engine_choice import Choice
 
 __all__ = ["Descriptions"]
 
@@ -37,7 +37,7 @@ class Descriptions:
     """The part of an interpreter that tells of its model and changes nothing."""
 
     _model: Model
-    _session: Session
+    _resolver: OpResolver
     _subgraphs: list[Subgraph]
     _choice: Choice | None = None
     _experimental_compress_quantization_zero_points: bool
@@ -90,7 +90,12 @@ class Descriptions:
 
     def explain(self) -> list[NodeReport]:
         """For each node that runs, which registration of which package serves it, and why that one."""
-        return explain_nodes(self._subgraphs, self._session.resolver, "" if self._choice is None else str(self._choice))
+        choice = "" if self._choice is None else str(self._choice)
+        return explain_nodes(self._subgraphs, self._resolver, choice)
+
+    def delegation_reports(self) -> list[DelegationReport]:
+        """What became of each delegate on each subgraph: partitions, what it left alone and why, or why it failed."""
+        return [report for subgraph in self._subgraphs for report in subgraph.delegation_reports.values()]
 
     @property
     def choice(self) -> Choice | None:
@@ -150,12 +155,3 @@ class Descriptions:
         if not 0 <= index < len(tensors):
             raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
         return tensors[index]
-
-    def _readable(self, index: int, subgraph_index: int) -> Tensor:
-        tensor = self._tensor(index, subgraph_index)
-        if not tensor.has_data:
-            raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
-        self._model.check_files()
-        if tensor.data_is_stale:
-            ensure_readable(self._subgraphs[subgraph_index], tensor)
-        return tensor

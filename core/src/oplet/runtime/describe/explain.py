@@ -94,7 +94,7 @@ def _chosen(node: Node, resolver: OpResolver) -> str:
 
 def _left_alone(subgraph: Subgraph, node: int) -> str:
     """Why the delegates did not claim a node."""
-    reports = subgraph.delegation.reports.values() if subgraph.delegation is not None else ()
+    reports = subgraph.delegation_reports.values()
     left = "".join(
         f"; {report.delegate} left it alone: {report.unsupported[node]}" for report in reports if node in report.unsupported
     )

@@ -1,4 +1,4 @@
-"""What kernels may ask for: shapes and temporaries."""
+"""Checks of what kernels are given and of what they ask for: inputs, shapes, temporaries."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from oplet.errors import PluginError
 from oplet.model.verify_tensor import MAX_RANK
 from oplet.ops.context import EnsureError, Node, ensure
 from oplet.ops.tensor import Allocation, Shape, Tensor
+from oplet.runtime.memory.accounting import MemoryAccount
+from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["check_prepared", "checked_shape", "ensure_temporary"]
+__all__ = ["check_inputs", "check_prepared", "checked_shape", "ensure_temporary"]
 
 #: What a kernel may ask for.
 _TEMPORARY = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
 #: More elements than any address space holds.
 _LARGEST = 2**60
+_CONSTANT = Allocation.CONSTANT
+#: So many inputs and outputs count, each with what a kernel notes for it: a view, a call, an offset.
+_MANY, _OPERAND = 1000, 512
 #: The format and LiteRT count a dimension in 32 bits.
 _LONGEST = 2**31 - 1
 
@@ -87,3 +92,26 @@ def check_prepared(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tenso
         if tensor not in inputs:
             node.in_place = ()
             raise PluginError(f"The kernel offers to write over {tensor!r}, which is no input of its node")
+
+
+def check_inputs(node: Node, memory: MemoryAccount) -> None:
+    """See that a kernel can read what it is about to prepare for.
+
+    Raises:
+        EnsureError: a constant is stored sparse, and the kernel does not say that it reads that.
+        LimitError: a tensor is larger than is allowed, a sparse constant as if it were dense; or there are so many of them that
+            what a kernel notes for each would take more memory than is allowed.
+    """
+    count = len(node.inputs) + len(node.outputs)
+    if count > _MANY:
+        memory.charge(count * _OPERAND)
+    registration = node.registration
+    for position, tensor in enumerate(node.inputs):
+        if tensor is None or (tensor.allocation is _CONSTANT and tensor.sparsity is None):
+            continue
+        memory.check_tensor(tensor)
+        if tensor.sparsity is not None and registration is not None and position not in registration.sparse:
+            ensure(
+                node.op is BuiltinOperator.DELEGATE,
+                f"{tensor} is stored sparse, which this kernel does not read as input {position}; a DENSIFY node makes it dense.",
+            )

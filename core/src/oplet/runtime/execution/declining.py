@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from oplet.errors import OpletError, PrepareError
 from oplet.ops.context import Declined, Node
 from oplet.ops.providers import Providers
+from oplet.runtime.execution.initialization import initialize
+from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers
-
-if TYPE_CHECKING:
-    from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["hand_on"]
 
 
-def hand_on(subgraph: Subgraph, node: Node, declined: Declined) -> None:
+def hand_on(context: KernelContext, node: Node, declined: Declined) -> None:
     """Give a node to the next provider, initialized.
 
     Raises:
@@ -23,22 +20,22 @@ def hand_on(subgraph: Subgraph, node: Node, declined: Declined) -> None:
         OpConflictError, ResolverError: several packages are next, or its kernel cannot be imported.
     """
     try:
-        _give(subgraph, node, declined)
+        _give(context, node, declined)
     except OpletError as error:
-        raise subgraph.explained(PrepareError, node, error, "failed to prepare") from declined
+        raise context.explained(PrepareError, node, error, "failed to prepare") from declined
     providers = node.providers
     if providers is not None and not providers.started:
-        subgraph.initialize([node])
+        initialize(context, [node])
         providers.start()
 
 
-def _give(subgraph: Subgraph, node: Node, declined: Declined) -> None:
+def _give(context: KernelContext, node: Node, declined: Declined) -> None:
     if node.delegate is not None:
         raise declined
     if node.providers is None:
-        rest = find_providers(node, subgraph.session.resolver)
+        rest = find_providers(node, context.session.resolver)
         next(rest, None)  # who has it now
-        node.providers = Providers(node, rest, started=subgraph.is_initialized(node))
+        node.providers = Providers(node, rest, started=node in context.subgraph.initialized)
     if not node.providers.hand_on(str(declined)):
         reasons = node.providers.declined
         if len(reasons) == 1:

@@ -1,4 +1,4 @@
-"""What kernels ask of the subgraph that they are part of."""
+"""The context of kernels: what they may ask of the subgraph that they are part of, carried out on its data."""
 
 from __future__ import annotations
 
@@ -8,42 +8,43 @@ from typing import Any
 
 import numpy as np
 
-from oplet.errors import ImmutableGraphError, LimitError
+from oplet.errors import ImmutableGraphError, OpletError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
+from oplet.runtime.describe.failures import explained
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
-from oplet.runtime.memory.arrays import new_array
+from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]
 
 
 class KernelContext(Context):
-    """The tensors of a subgraph, and what kernels do with them.
+    """One subgraph as kernels see it; the executor holds one and hands it to them.
 
     Attributes:
         session: what the subgraphs of the interpreter share.
-        index: the subgraph's number in the model.
-        immutable: whether a delegate that knows static shapes only has claimed nodes; a resize undoes it.
+        subgraph: the subgraph.
+        preparing: whether a kernel is in its `prepare`.
+        offered: memory that kernels offered for tensors since the segment's first was prepared.
+        were_dynamic: outputs of the kernel in its `prepare` that were dynamic before.
     """
 
-    def __init__(self, session: Session, index: int, tensors: list[Tensor]) -> None:
+    def __init__(self, session: Session, subgraph: Subgraph) -> None:
         self.session = session
-        self.index = index
+        self.subgraph = subgraph
         self.num_threads = session.num_threads
-        self.immutable = False
-        self._tensors = tensors
-        self._preparing = False
-        self._offered: dict[Tensor, Array] = {}  # by kernels that are being prepared
-        self._were_dynamic: set[Tensor] = set()  # outputs of the kernel being prepared that were dynamic before
+        self.preparing = False
+        self.offered: dict[Tensor, Array] = {}
+        self.were_dynamic: set[Tensor] = set()
 
     @property
     def tensors(self) -> Sequence[Tensor]:
-        return self._tensors
+        return self.subgraph.tensors
 
     @property
     def max_while_iterations(self) -> int:  # type: ignore[override]
@@ -56,7 +57,7 @@ class KernelContext(Context):
     def record_operator(self, node: Node, start: float, seconds: float) -> None:
         profiler = self.session.profiler
         if profiler is not None and profiler.enabled and not self.session.force_delegate_profiling:
-            profiler.record(Event(self.index, node.index, node.op_name, node.op_name, start, seconds))
+            profiler.record(Event(self.subgraph.index, node.index, node.op_name, node.op_name, start, seconds))
 
     def parallel(self, parts: Sequence[Thunk]) -> Thunk:
         return super().parallel(parts) if self.num_threads == 1 or len(parts) < 2 else partial(self.session.workers.run, parts)
@@ -65,19 +66,19 @@ class KernelContext(Context):
         subgraphs = self.session.subgraphs
         ensure(0 <= index < len(subgraphs), f"there is no subgraph {index} to call; the model has {len(subgraphs)}.")
         self.session.check_not_active(subgraphs[index])
-        return subgraphs[index].as_callee
+        return self.session.callees[index]
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         wanted = checked_shape(tensor, shape)
-        if not self._preparing:
+        if not self.preparing:
             data = tensor.data if tensor.has_data else None
             if data is None or (tensor.shape, data.shape, data.dtype) != (wanted, wanted, tensor.dtype):
                 tensor.shape = wanted
                 tensor.provide(self.new_array(tensor))
                 tensor.resized = True
             return
-        if tensor in self._were_dynamic:
-            self._were_dynamic.remove(tensor)
+        if tensor in self.were_dynamic:
+            self.were_dynamic.remove(tensor)
             tensor.allocation = Allocation.ARENA
         if tensor.shape != wanted:
             if tensor.allocation is Allocation.CONSTANT:
@@ -88,9 +89,9 @@ class KernelContext(Context):
             tensor.shape = wanted
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        if not tensor.is_dynamic and tensor not in self._were_dynamic:
+        if not tensor.is_dynamic and tensor not in self.were_dynamic:
             tensor.provide(None)  # its memory was planned, and is shared with others
-        self._were_dynamic.discard(tensor)
+        self.were_dynamic.discard(tensor)
         tensor.allocation = Allocation.DYNAMIC
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
@@ -104,17 +105,17 @@ class KernelContext(Context):
         tensor.provide(array)
 
     def add_tensor(self, builder: TensorBuilder) -> int:
-        if self.immutable and not self._preparing:
+        if self.subgraph.immutable and not self.preparing:
             raise ImmutableGraphError(
-                f"AddTensors is disallowed when graph is immutable. A kernel of {self} adds one while running."
+                f"AddTensors is disallowed when graph is immutable. A kernel of {self.subgraph} adds one while running."
             )
         ensure_temporary(builder.allocation)
-        index = len(self._tensors)
+        index = len(self.subgraph.tensors)
         tensor = Tensor(
             index, builder.name, builder.type, (), quantization=builder.quantization, allocation=builder.allocation
         )  # fmt: skip
         tensor.shape = tensor.shape_signature = checked_shape(tensor, builder.shape)
-        self._tensors.append(tensor)
+        self.subgraph.tensors.append(tensor)
         return index
 
     def add_temporary(
@@ -127,7 +128,7 @@ class KernelContext(Context):
         name: str = "",
     ) -> Tensor:
         ensure_temporary(allocation)
-        tensor = Tensor(len(self._tensors) + len(node.temporaries), name, type, (), allocation=allocation)
+        tensor = Tensor(len(self.subgraph.tensors) + len(node.temporaries), name, type, (), allocation=allocation)
         tensor.shape = checked_shape(tensor, shape)
         self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:
@@ -138,23 +139,25 @@ class KernelContext(Context):
     def offer_memory(self, tensor: Tensor, array: Array) -> None:
         fits = (array.shape, array.dtype) == (tensor.shape, tensor.dtype) and array.flags.writeable and array.flags.c_contiguous
         ensure(fits, f"the memory that is offered, an array of {array.dtype} {list(array.shape)}, does not fit {tensor}.")
-        self._offered.setdefault(tensor, array)
+        self.offered.setdefault(tensor, array)
+
+    def drop_computed(self, node: Node) -> None:
+        params = self.subgraph.kernels.get(node.index)
+        if params is None:
+            return
+        self.subgraph.forget_folded(params.nodes)
+        inner = {tensor for replaced in params.nodes for tensor in replaced.outputs}.difference(params.output_tensors)
+        for tensor in inner:
+            if tensor.allocation is Allocation.COMPUTED:
+                self.session.memory.give_back(tensor)
+                tensor.provide(None)
+
+    # For the runtime -----------------------------------------------------------------------------------------
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """Memory of its own for a tensor.
+        """Memory of its own for a tensor, see `MemoryAccount.new_array`."""
+        return self.session.memory.new_array(tensor, zeroed=zeroed)
 
-        Args:
-            zeroed: whether its values are 0 to begin with; else they are whatever was there.
-
-        Raises:
-            LimitError: it is more than is allowed, or than there is.
-        """
-        self.session.memory.take(tensor)
-        try:
-            return new_array(tensor, zeroed=zeroed)
-        except (MemoryError, ValueError):
-            raise self.too_much(tensor.nbytes, tensor) from None
-
-    def too_much(self, nbytes: int, tensor: Tensor) -> LimitError:
-        """The error for memory that the machine does not have."""
-        return LimitError(f"There is no memory for {nbytes} bytes in {self.session.model.name}; the largest part is {tensor}.")
+    def explained(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
+        """The error of one of the subgraph's nodes; arguments as for `describe.failures.explained`."""
+        return explained(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")

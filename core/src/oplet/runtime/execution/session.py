@@ -1,25 +1,62 @@
-"""What the subgraphs of one interpreter share."""
+"""What the subgraphs of one interpreter share: the model, its limits and memory, and who is running what."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oplet.errors import LimitError, StateError
 from oplet.ops.context import EnsureError, Node
-from oplet.runtime.limits import Limits, Memory, Watch
+from oplet.runtime.limits import Limits, RunMeter
+from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.threads.workers import Workers
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
+    from oplet.ops.callee import Callee
+    from oplet.ops.registration import Thunk
     from oplet.ops.resolver import OpResolver
+    from oplet.ops.tensor import Shape
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.subgraph import Subgraph
+    from oplet.schema.enums import TensorType
 
-__all__ = ["Session"]
+__all__ = ["Backend", "Runner", "Session"]
 
 #: As good as no limit.
 _ENDLESS = 2**62
+
+
+class Runner(Protocol):
+    """What runs one subgraph, for whoever calls it: its executor, or the delegation that drives the executor."""
+
+    def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
+        """Give an input another shape, or also another type; it takes an `allocate` before the next `invoke`."""
+
+    def allocate(self) -> None:
+        """Prepare what runs for the shapes of now; nothing happens if it is."""
+
+    def invoke(self) -> None:
+        """Run it."""
+
+    def bind(self) -> Thunk:
+        """What runs it for a node that calls it; good for this generation."""
+
+    def restart(self) -> None:
+        """Put its state back to what it is after `allocate`."""
+
+    def release(self) -> None:
+        """Give back the memory of whatever does not outlive an invoke."""
+
+
+class Backend(Protocol):
+    """What runs one subgraph asynchronously."""
+
+    def ensure_idle(self) -> None:
+        """Refuse to go on while a task is in flight, with a StateError."""
+
+    def close(self) -> None:
+        """Finish every task; nothing can be started afterwards."""
 
 
 class Session:
@@ -29,6 +66,8 @@ class Session:
         model: the model.
         resolver: where registrations come from.
         subgraphs: all its subgraphs, by index.
+        runners: what runs each of them.
+        callees: what each of them is to the nodes that call it.
         num_threads: threads that a kernel may use.
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: takes an event per node run, or None.
@@ -39,7 +78,7 @@ class Session:
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: what the model may take.
         memory: the bytes that it takes now.
-        watch: tells a run when to stop.
+        meter: ends a run that is to stop, and is asked by kernels' checkpoints.
         max_while_iterations: how often a loop may go round before it is taken for endless.
     """
 
@@ -56,6 +95,8 @@ class Session:
         self.model = model
         self.resolver = resolver
         self.subgraphs: list[Subgraph] = []
+        self.runners: list[Runner] = []
+        self.callees: list[Callee] = []
         self.num_threads = num_threads
         self.preserve_all_tensors = preserve_all_tensors
         self.profiler = profiler
@@ -64,8 +105,8 @@ class Session:
         self.checks = False
         self.resources: dict[Any, Any] = {}
         self.limits = limits
-        self.memory = Memory(limits, model)
-        self.watch = Watch(limits, model, self.memory)
+        self.memory = MemoryAccount(limits, model)
+        self.meter = RunMeter(limits, model, self.memory.charge)
         self.max_while_iterations = limits.max_while_iterations or _ENDLESS
         self._deepest = limits.max_call_depth or _ENDLESS
         self._most_calls = limits.max_subgraph_calls or _ENDLESS
@@ -134,7 +175,7 @@ class Session:
         self.check_not_active(subgraph)
         if not active:
             self._calls = 0
-            self.watch.begin()
+            self.meter.begin()
         elif len(active) >= self._deepest:
             raise LimitError(
                 f"{subgraph} is called at a depth of {len(active)} subgraphs in {self.model.name}; "
@@ -171,9 +212,13 @@ class Session:
             chain = " -> ".join(map(str, [*active[active.index(subgraph) :], subgraph]))
             raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
 
+    def dissolve(self) -> None:
+        """Let go of what refers back to it, so that all goes with the interpreter and not when Python looks for cycles."""
+        self.subgraphs, self.runners, self.callees = [], [], []
+
     def leave(self) -> None:
         """Note that the subgraph entered last is done."""
         self._active.pop()
         if not self._active:
-            self.watch.end()
+            self.meter.end()
         self.let_go()

@@ -1,25 +1,23 @@
-"""Subgraphs as the nodes of other subgraphs see them."""
+"""Callees: subgraphs as the nodes of other subgraphs see them, those of control flow above all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from oplet.ops.callee import Callee
 from oplet.ops.context import Node, ensure
+from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Shape
+from oplet.runtime.execution.session import Session
+from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator, TensorType
-
-if TYPE_CHECKING:
-    from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["SubgraphCallee"]
 
 
 class SubgraphCallee(Callee):
-    """A subgraph of the interpreter, called by a node."""
+    """A subgraph of the session, called by a node; whatever runs it then is what the session says."""
 
-    def __init__(self, subgraph: Subgraph) -> None:
+    def __init__(self, session: Session, subgraph: Subgraph) -> None:
+        self._session = session
         self._subgraph = subgraph
         self.index = subgraph.index
         self.name = subgraph.name
@@ -50,17 +48,16 @@ class SubgraphCallee(Callee):
     def set_input(self, position: int, shape: Shape, type: TensorType) -> None:
         tensor = self.inputs[position]
         ensure(not tensor.is_constant, f"{self} has the constant {tensor} as input {position}, which nothing can be copied into.")
-        self._subgraph.resize_input(tensor.index, shape, type)
+        self._session.runners[self.index].resize_input(tensor.index, shape, type)
 
     def prepare(self) -> None:
-        self._subgraph.allocate()
+        self._session.runners[self.index].allocate()
 
-    def bind(self) -> Callable[[], None]:
-        return self._subgraph.bound()
+    def bind(self) -> Thunk:
+        return self._session.runners[self.index].bind()
 
     def restart(self) -> None:
-        self._subgraph.restarts += 1
-        self._subgraph.reset_variables()
+        self._session.runners[self.index].restart()
 
     def release(self) -> None:
-        self._subgraph.release()
+        self._session.runners[self.index].release()

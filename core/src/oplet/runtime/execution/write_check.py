@@ -1,4 +1,4 @@
-"""The checking mode: after each node, see whether its kernel kept to what is its own.
+"""The write check: after each node, see whether its kernel wrote only what is its own.
 
 A kernel may write into its outputs, its temporaries and variables, and nothing else. That costs a copy of every input at every
 run, so that it is asked for: `Interpreter(..., checks=True)`.
@@ -6,28 +6,20 @@ run, so that it is asked for: `Interpreter(..., checks=True)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from oplet.errors import PluginError
 from oplet.ops.context import Node
+from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Array, Tensor
 
-if TYPE_CHECKING:
-    from oplet.runtime.execution.kernel_context import KernelContext
-
-__all__ = ["watched"]
-
-Thunk = Callable[[], None]
+__all__ = ["with_write_check"]
 
 
-def watched(context: KernelContext, node: Node, thunk: Thunk) -> Thunk:
-    """The thunk, followed by a look at what it did.
+def with_write_check(node: Node, thunk: Thunk) -> Thunk:
+    """The thunk, followed by a look at what it wrote.
 
     Args:
-        context: the subgraph.
         node: the node that it runs.
         thunk: what `bind` returned.
     """

@@ -1,4 +1,4 @@
-"""The arena: lifetimes in, offsets out.
+"""The arena planner: lifetimes in, offsets out.
 
 Tensors that are never alive at the same time share memory. One after another they are placed at the lowest offset where they meet
 no neighbour in time: larger ones first ("greedy by size", https://arxiv.org/abs/2001.03288, as LiteRT's arena planner), or in
@@ -12,10 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-__all__ = ["ALIGNMENT", "Lifetime", "Placement", "allocate", "plan"]
+__all__ = ["ALIGNMENT", "ArenaPlan", "Lifetime", "plan_arena"]
 
 #: Bytes; what vector instructions and cache lines like.
 ALIGNMENT = 64
@@ -53,14 +50,14 @@ class Lifetime(NamedTuple):
     last: int
 
 
-class Placement(NamedTuple):
+class ArenaPlan(NamedTuple):
     """The answer: an offset for each request, and the bytes that they take together."""
 
     offsets: list[int]
     nbytes: int
 
 
-def plan(lifetimes: list[Lifetime]) -> Placement:
+def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
     """Place every request; two that are alive at the same position never overlap.
 
     Args:
@@ -79,7 +76,7 @@ def plan(lifetimes: list[Lifetime]) -> Placement:
         elif sizes[i]:
             others.append((i, sizes[i], first, last))
     if not others:
-        return Placement(offsets, base)
+        return ArenaPlan(offsets, base)
     best: dict[int, int] = {}
     total = sum(request[1] for request in others) + 1
     enough = int(_most_alive(others) * (1 + _SPARE))
@@ -91,7 +88,7 @@ def plan(lifetimes: list[Lifetime]) -> Placement:
             break
     for i, offset in best.items():
         offsets[i] = base + offset
-    return Placement(offsets, base + total)
+    return ArenaPlan(offsets, base + total)
 
 
 def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], int] | None:
@@ -134,14 +131,3 @@ def _most_alive(requests: Sequence[_Request]) -> int:
         changes[first] = changes.get(first, 0) + size
         changes[last + 1] = changes.get(last + 1, 0) - size
     return max(accumulate(changes[position] for position in sorted(changes)))
-
-
-def allocate(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
-    """A block of bytes whose address is a multiple of `ALIGNMENT`.
-
-    Args:
-        zeroed: whether they are 0 to begin with; else they are whatever was there.
-    """
-    block = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
-    start = -block.__array_interface__["data"][0] % ALIGNMENT
-    return block[start : start + nbytes]

@@ -5,23 +5,21 @@ Rules: tflite/core/subgraph.cc of google-ai-edge/LiteRT (SetBufferHandle, Ensure
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import DelegateError, OpletError, failures, text_of
-from oplet.ops.context import Node
+from oplet.ops.context import Context, Node
+from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Tensor
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
-    from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["ensure_readable", "free_handle", "free_handles", "guarded", "set_buffer_handle"]
-
-Thunk = Callable[[], None]
+__all__ = ["ensure_readable", "free_handle", "free_handles", "set_buffer_handle", "with_readable_inputs"]
 
 
-def ensure_readable(subgraph: Subgraph, tensor: Tensor) -> None:
+def ensure_readable(context: Context, tensor: Tensor) -> None:
     """Have `tensor.data` hold what its delegate's buffer holds.
 
     Raises:
@@ -32,7 +30,7 @@ def ensure_readable(subgraph: Subgraph, tensor: Tensor) -> None:
     if tensor.delegate is None or tensor.buffer_handle is None:
         raise DelegateError(f"The data of {tensor} is stale, and no delegate has a buffer with its value.")
     try:
-        tensor.delegate.copy_from_buffer_handle(subgraph, tensor.buffer_handle, tensor)
+        tensor.delegate.copy_from_buffer_handle(context, tensor.buffer_handle, tensor)
     except OpletError:
         raise
     except failures() as error:
@@ -42,7 +40,7 @@ def ensure_readable(subgraph: Subgraph, tensor: Tensor) -> None:
     tensor.data_is_stale = False
 
 
-def guarded(subgraph: Subgraph, node: Node, thunk: Thunk) -> Thunk:
+def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
     """The thunk, behind a check of those inputs that another delegate may keep to itself; mostly there are none."""
     foreign = [t for t in node.inputs if t is not None and t.delegate is not None and t.delegate is not node.delegate]
     if not foreign:
@@ -51,13 +49,13 @@ def guarded(subgraph: Subgraph, node: Node, thunk: Thunk) -> Thunk:
     def run() -> None:
         for tensor in foreign:
             if tensor.data_is_stale:
-                ensure_readable(subgraph, tensor)
+                ensure_readable(context, tensor)
         thunk()
 
     return run
 
 
-def set_buffer_handle(subgraph: Subgraph, tensor: Tensor, handle: Any, delegate: Delegate) -> None:
+def set_buffer_handle(context: Context, tensor: Tensor, handle: Any, delegate: Delegate) -> None:
     """Say that a delegate's buffer stands for a tensor; the buffer that stood for it is freed.
 
     Args:
@@ -68,14 +66,12 @@ def set_buffer_handle(subgraph: Subgraph, tensor: Tensor, handle: Any, delegate:
     """
     if tensor.delegate is not None and tensor.delegate is not delegate:
         raise DelegateError(f"{delegate.name} cannot take {tensor}: it belongs to {tensor.delegate.name}.")
-    if tensor.delegate is None:
-        tensor.delegate = delegate
-        subgraph.guard_readers(tensor)
-    free_handle(subgraph, tensor)
+    tensor.delegate = delegate
+    free_handle(context, tensor)
     tensor.buffer_handle = handle
 
 
-def free_handle(subgraph: Subgraph, tensor: Tensor) -> None:
+def free_handle(context: Context, tensor: Tensor) -> None:
     """Let the tensor's delegate free its buffer, if it has one.
 
     Raises:
@@ -85,7 +81,7 @@ def free_handle(subgraph: Subgraph, tensor: Tensor) -> None:
         handle, tensor.buffer_handle = tensor.buffer_handle, None
         tensor.data_is_stale = False
         try:
-            tensor.delegate.free_buffer_handle(subgraph, handle)
+            tensor.delegate.free_buffer_handle(context, handle)
         except OpletError:
             raise
         except failures() as error:
@@ -94,12 +90,12 @@ def free_handle(subgraph: Subgraph, tensor: Tensor) -> None:
             ) from error
 
 
-def free_handles(subgraph: Subgraph, tensors: Iterable[Tensor]) -> None:
+def free_handles(context: Context, tensors: Iterable[Tensor]) -> None:
     """Let the delegates free the buffers of these tensors, which are their own again; the first failure is raised at the end."""
     failure: OpletError | None = None
     for tensor in tensors:
         try:
-            free_handle(subgraph, tensor)
+            free_handle(context, tensor)
         except OpletError as error:
             failure = failure or error
         tensor.delegate = None

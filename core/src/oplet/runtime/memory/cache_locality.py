@@ -1,4 +1,4 @@
-"""Sliding tensors to and fro in an arena that several threads work on.
+"""Cache locality: an arena plan for several threads, in which their parts of tensors lie together.
 
 Of two threads that share kernels, one reads and writes the first halves of tensors, the other one the second halves. Memory that one
 of them wrote lies in the cache of its core, and has to come from there when the other one's half of the next tensor lies in it. So
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet.runtime.memory.arena_planner import ALIGNMENT, Lifetime, Placement
+from oplet.runtime.memory.arena_planner import ALIGNMENT, ArenaPlan, Lifetime
 
-__all__ = ["slide"]
+__all__ = ["with_locality"]
 
 #: Bytes; threads do not share what is smaller.
 _SMALL = 16384
@@ -24,11 +24,11 @@ _MOST = 16
 _TOO_MANY = 4096
 
 
-def slide(lifetimes: Sequence[Lifetime], placement: Placement) -> Placement:
-    """Another placement of the same requests in as many bytes."""
+def with_locality(lifetimes: Sequence[Lifetime], plan: ArenaPlan) -> ArenaPlan:
+    """Another plan for the same requests in as many bytes."""
     if len(lifetimes) > _TOO_MANY:
-        return placement
-    offsets, total = list(placement.offsets), placement.nbytes
+        return plan
+    offsets, total = list(plan.offsets), plan.nbytes
     sizes = [-(-life.nbytes // ALIGNMENT) * ALIGNMENT for life in lifetimes]
     begin, end = (pick(life[place] for life in lifetimes) for pick, place in ((min, 1), (max, 2)))
     # What is always alive shares memory with nobody.
@@ -51,7 +51,7 @@ def slide(lifetimes: Sequence[Lifetime], placement: Placement) -> Placement:
         others = sorted((other for other in others if other[1] < high and other[2] > low), reverse=True)[:_MOST]
         choices = {min(max((start + stop - size) // 2 // ALIGNMENT * ALIGNMENT, low), high - size) for _, start, stop in others}
         offsets[i] = min((_cost(choice, size, others), choice) for choice in {mine, *choices})[1]
-    return Placement(offsets, total)
+    return ArenaPlan(offsets, total)
 
 
 def _near(lifetimes: Sequence[Lifetime], chosen: Sequence[int]) -> dict[int, list[int]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from oplet.errors import ModelError
 from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
 from oplet.plugins.manager import GROUP
-from oplet.runtime.delegation.delegation import load_delegate
+from oplet.runtime.delegation.load import load_delegate
 from oplet.tools.behind.doors import open_doors
 from oplet.tools.delegates import delegates_or_auto
 from oplet.tools.run import providers_of

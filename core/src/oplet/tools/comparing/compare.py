@@ -190,6 +190,7 @@ class _Observer(Profiler):
 
     def watch(self, interpreter: Interpreter, choose: Callable[[Place, Node], bool]) -> None:
         self._subgraphs = interpreter._subgraphs
+        self._executors = interpreter._executors
         self._choose = choose
 
     def record(self, event: Event) -> None:
@@ -203,7 +204,7 @@ class _Observer(Profiler):
             place = (event.subgraph, tensor.index)
             if self._choose(place, node):
                 stale = tensor.data_is_stale
-                ensure_readable(subgraph, tensor)
+                ensure_readable(self._executors[event.subgraph].context, tensor)
                 self.values[place] = np.array(tensor.data)
                 tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
 

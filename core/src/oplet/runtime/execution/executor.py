@@ -1,0 +1,342 @@
+"""The executor of one subgraph: `allocate` prepares, folds, plans and binds, `invoke` runs the thunks, segment by segment.
+
+Words such as thunk and segment are explained in `runtime.subgraph`, whose data this works on.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, StateError, failures
+from oplet.ops.context import Node
+from oplet.ops.registration import Thunk
+from oplet.ops.tensor import Allocation, Array, Shape, Tensor
+from oplet.runtime.describe.profiler import Event
+from oplet.runtime.execution.binding import bind_node
+from oplet.runtime.execution.checks import checked_shape
+from oplet.runtime.execution.folding import fold, is_folded
+from oplet.runtime.execution.initialization import free
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.execution.preparation import prepare_node, prepare_unless_it_waits
+from oplet.runtime.execution.session import Session
+from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
+from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inputs
+from oplet.runtime.subgraph import Segment, Subgraph
+from oplet.schema.enums import TensorType
+
+__all__ = ["Executor"]
+
+_DYNAMIC = Allocation.DYNAMIC
+
+
+class Executor:
+    """Runs one subgraph; it knows nothing of who asks it to, nor of delegates but that nodes are theirs.
+
+    Attributes:
+        session: what the subgraphs of the interpreter share.
+        subgraph: what it runs.
+        context: the subgraph as its kernels see it.
+    """
+
+    def __init__(self, session: Session, subgraph: Subgraph) -> None:
+        self.session = session
+        self.subgraph = subgraph
+        self.context = KernelContext(session, subgraph)
+
+    # Allocate ------------------------------------------------------------------------------------------------
+
+    def allocate(self) -> None:
+        """Prepare every node whose shapes are known, plan the arena, and bind the nodes; nothing happens if that is done.
+
+        Raises:
+            PrepareError: a kernel refuses its node.
+            LimitError: there is not enough memory.
+        """
+        subgraph = self.subgraph
+        if subgraph.ready:
+            return
+        self.session.enter(subgraph)
+        try:
+            subgraph.generation += 1
+            subgraph.segments.clear()
+            subgraph.find_last_uses()
+            given = self._input_values()
+            self._allocate_segment(0)
+            for tensor, value in given:  # an input that keeps its shape keeps its value
+                if tensor.data is not value and tensor.data.shape == value.shape and tensor.dtype == value.dtype:
+                    np.copyto(tensor.data, value)
+        finally:
+            self.session.leave()
+        subgraph.ready = True
+
+    def _allocate_segment(self, start: int) -> None:
+        """Prepare, fold, plan and bind from position `start` of the plan to the first node with a dynamic output."""
+        subgraph, context, session = self.subgraph, self.context, self.session
+        context.offered.clear()
+        allocation = SegmentAllocation(subgraph, session.memory, preserve_all=session.preserve_all_tensors)
+        if start == 0:
+            for index in subgraph.inputs:
+                allocation.request_input(subgraph.tensors[index])
+            for tensor in subgraph.variables:
+                allocate_own(session.memory, tensor)
+            self.reset_variables()
+        segment = self._prepare_segment(start, allocation)
+        allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads)
+        context.offered.clear()
+        for node in segment.nodes:
+            segment.thunks.append(with_readable_inputs(context, node, bind_node(context, node)))
+        subgraph.segments.append(segment)
+
+    def _prepare_segment(self, start: int, allocation: SegmentAllocation) -> Segment:
+        """Prepare and fold nodes, and request memory for what the others write."""
+        subgraph, context, meter = self.subgraph, self.context, self.session.meter
+        nodes: list[Node] = []
+        dynamic: list[Tensor] = []
+        position = start
+        for position in range(start, len(subgraph.execution_plan)):
+            node = subgraph.nodes[subgraph.execution_plan[position]]
+            if is_folded(subgraph, node):
+                continue
+            meter.check()
+            if start:
+                prepare_node(context, node)
+            elif not prepare_unless_it_waits(context, node):
+                position -= 1
+                break
+            if fold(context, node):
+                continue
+            nodes.append(node)
+            allocation.request_node(node, position)
+            dynamic = [tensor for tensor in node.outputs if tensor.allocation is _DYNAMIC]
+            if dynamic:
+                break
+        return Segment(position + 1 if subgraph.execution_plan else 0, nodes, dynamic)
+
+    def _input_values(self) -> list[tuple[Tensor, Array]]:
+        inputs = (self.subgraph.tensors[index] for index in self.subgraph.inputs)
+        return [(tensor, tensor.data) for tensor in inputs if tensor.has_data and not tensor.is_constant]
+
+    # Invoke --------------------------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Run the plan.
+
+        Raises:
+            StateError: `allocate` was not called since the last resize.
+            InvokeError: a kernel failed; the interpreter stays usable.
+        """
+        if not self.subgraph.ready:
+            raise StateError("Invoke called on model that is not ready. Call allocate_tensors() first.")
+        self.session.enter(self.subgraph)
+        try:
+            self._run_plan()
+        finally:
+            self.session.leave()
+
+    def _run_plan(self) -> None:
+        segments = self.subgraph.segments
+        number = 0
+        while number < len(segments):
+            segment = segments[number]
+            self._run(segment)
+            number += 1
+            if segment.end < len(self.subgraph.execution_plan) and (
+                number == len(segments) or any(tensor.resized for tensor in segment.dynamic)
+            ):
+                del segments[number:]
+                self._allocate_segment(segment.end)
+                for tensor in segment.dynamic:
+                    tensor.resized = False
+        if self.session.release_dynamic_tensors:
+            self._release_dynamic()
+
+    def _run(self, segment: Segment) -> None:
+        meter, profiler = self.session.meter, self.session.profiler
+        if meter.has_deadline or (profiler is not None and profiler.enabled):
+            self._run_by_the_clock(segment)
+            return
+        stop = meter.reasons
+        if stop:
+            meter.check()
+        remaining = iter(segment.thunks)
+        try:
+            for thunk in remaining:
+                thunk()
+                if stop:
+                    meter.check()
+        except (CancelledError, DeadlineError):
+            raise  # no node's fault
+        except failures() as error:
+            raise self._failure(segment, remaining, error) from error
+
+    def _run_by_the_clock(self, segment: Segment) -> None:
+        """Run with a look at the clock after each node, for the deadline and for the profiler."""
+        clock = time.perf_counter
+        meter, profiler = self.session.meter, self.session.profiler
+        remaining = iter(segment.thunks)
+        nodes = iter(segment.nodes)
+        meter.check()
+        try:
+            for thunk in remaining:
+                start = clock()
+                thunk()
+                seconds = clock() - start
+                node = next(nodes)
+                if profiler is not None and profiler.enabled and self.session.profiles(node):
+                    label = node.profiling_string(self.context)
+                    profiler.record(Event(self.subgraph.index, node.index, node.op_name, label, start, seconds))
+                meter.check()
+        except (CancelledError, DeadlineError):
+            raise  # no node's fault
+        except failures() as error:
+            raise self._failure(segment, remaining, error) from error
+
+    def _failure(self, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
+        """The error of the node whose thunk the iterator handed out last."""
+        node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
+        return self.context.explained(InvokeError, node, error, "failed to invoke")
+
+    def bind(self) -> Thunk:
+        """What runs the subgraph for a node that calls it; good for this generation. Without dynamic tensors it is little more
+        than a loop."""
+        return self.invoke if self.subgraph.is_dynamic else partial(self._run_called, self.subgraph.segments[0])
+
+    def _run_called(self, segment: Segment) -> None:
+        self.session.count_call()
+        self._run(segment)
+
+    def guard_readers(self, tensor: Tensor) -> None:
+        """Have the nodes that read a tensor check first whether a delegate keeps its value to itself."""
+        for segment in self.subgraph.segments:
+            for position, node in enumerate(segment.nodes):
+                if tensor in node.inputs:
+                    segment.thunks[position] = with_readable_inputs(self.context, node, segment.thunks[position])
+
+    # Shapes --------------------------------------------------------------------------------------------------
+
+    def changes_input(self, index: int, shape: Shape, type: TensorType | None = None) -> bool:
+        """Whether an input has another shape or type.
+
+        Raises:
+            EnsureError: no tensor can have that shape.
+            StateError: the input is a constant.
+        """
+        tensor = self.subgraph.tensors[index]
+        wanted = checked_shape(tensor, shape)
+        if tensor.is_constant:
+            raise StateError(f"Attempting to resize a fixed-size tensor. {tensor} is a constant.")
+        return wanted != tensor.shape or (type is not None and type is not tensor.type)
+
+    def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
+        """Give an input another shape, or also another type; it takes an `allocate` before the next `invoke`."""
+        if self.changes_input(index, shape, type):
+            tensor = self.subgraph.tensors[index]
+            if type is not None:
+                self.context.set_type(tensor, type)
+            tensor.shape = checked_shape(tensor, shape)
+            tensor.provide(None)
+            self.subgraph.invalidate()
+
+    def propagate_shapes(self, plan: Sequence[int] | None = None) -> Tensor | None:
+        """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
+
+        Args:
+            plan: the nodes; those that run unless given.
+
+        Returns:
+            The first tensor whose shape is known only while invoking, None if there is none. What is made from it is
+            dynamic too, until its own node is prepared.
+
+        Raises:
+            PrepareError: a kernel refused its node.
+        """
+        subgraph, context = self.subgraph, self.context
+        unknown: set[Tensor | None] = set()
+        first: Tensor | None = None
+        self.session.enter(subgraph)
+        try:
+            subgraph.find_last_uses()
+            for tensor in subgraph.variables:
+                allocate_own(self.session.memory, tensor)
+            for index in subgraph.execution_plan if plan is None else plan:
+                node = subgraph.nodes[index]
+                if unknown.intersection(node.inputs):
+                    made = [tensor for tensor in node.outputs if not tensor.is_variable]
+                    for tensor in made:
+                        context.set_dynamic(tensor)
+                    unknown.update(made)
+                elif node.registration is not None and not is_folded(subgraph, node):
+                    prepared = prepare_unless_it_waits(context, node)
+                    for tensor in () if prepared else node.outputs:
+                        context.set_dynamic(tensor)
+                    if not prepared or not fold(context, node):
+                        unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
+                        first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
+                # else a custom op that waits for a delegate: the shapes of the file must do
+        finally:
+            self.session.leave()
+            subgraph.invalidate()
+        return first
+
+    # State and memory ----------------------------------------------------------------------------------------
+
+    def reset_variables(self) -> None:
+        """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does).
+
+        A kernel's persistent temporaries are variables too where it marked them so.
+        """
+        kept = (tensor for node in self.subgraph.nodes for tensor in node.temporaries)
+        for tensor in chain(self.subgraph.variables, kept):
+            if tensor.is_variable and tensor.has_data and not tensor.is_constant:
+                tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
+
+    def restart(self) -> None:
+        """Put the state of variables and kernels back to what it is after `allocate`."""
+        self.context.restarts += 1
+        self.reset_variables()
+
+    def release(self) -> None:
+        """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
+        subgraph, memory = self.subgraph, self.session.memory
+        subgraph.invalidate()
+        subgraph.segments.clear()
+        for node in subgraph.nodes:
+            memory.give_back(node)
+        for tensor in subgraph.tensors:
+            if tensor.allocation in (Allocation.ARENA, _DYNAMIC):
+                tensor.provide(None)
+                memory.give_back(tensor)
+
+    def _release_dynamic(self) -> None:
+        """Drop the intermediate tensors with shapes of this invoke, and what was bound to their memory."""
+        segments = self.subgraph.segments
+        bound = [tensor for segment in segments for tensor in segment.dynamic]
+        bound += [tensor for segment in segments[1:] for tensor, _ in segment.requests]
+        for tensor in bound:
+            if tensor.index not in self.subgraph.read:
+                tensor.provide(None)
+                self.session.memory.give_back(tensor)
+        del segments[1:]
+
+    def close(self) -> None:
+        """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
+        subgraph = self.subgraph
+        self.release()
+        try:
+            try:
+                free_handles(self.context, subgraph.tensors)
+            finally:
+                free(self.context, list(subgraph.initialized))
+        finally:
+            for node in subgraph.nodes:
+                node.forget()
+            subgraph.folded.clear()
+            for tensor in subgraph.tensors:  # now, and not when Python happens to look for cycles
+                if tensor.allocation is not Allocation.CONSTANT:
+                    tensor.provide(None)
