@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from oplet.delegates.partition import NodeSubset
     from oplet.delegates.registry import DelegateRegistry
+    from oplet.interpreter import InterpreterWithCustomOps
     from oplet.model.builder import ModelBuilder
     from oplet.model.model import Model
     from oplet.ops.async_attributes import (
@@ -37,9 +38,11 @@ if TYPE_CHECKING:
     from oplet.ops.callee import Callee
     from oplet.ops.checkpoint import charge, checkpoint
     from oplet.ops.composite import Composite
-    from oplet.ops.context import Context, Node, decline, ensure, ensure_eq, ensure_type
+    from oplet.ops.context import Context, ensure_type
+    from oplet.ops.ensure import decline, ensure, ensure_eq
     from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
     from oplet.ops.limited import TypeLimit, limited
+    from oplet.ops.node import Node
     from oplet.ops.registration import Registration
     from oplet.ops.resolver import MutableOpResolver, OpResolver
     from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
@@ -48,7 +51,6 @@ if TYPE_CHECKING:
     from oplet.plugins.hookspecs import hookimpl
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
-    from oplet.runtime.custom_ops import InterpreterWithCustomOps
     from oplet.runtime.delegation.load import load_delegate
     from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
     from oplet.runtime.limits import Limits
@@ -76,7 +78,7 @@ _HOMES = {
     "DelegateRegistry": "oplet.delegates.registry",
     "ExecutionTask": "oplet.ops.execution_task",
     "Interpreter": "oplet.runtime.interpreter",
-    "InterpreterWithCustomOps": "oplet.runtime.custom_ops",
+    "InterpreterWithCustomOps": "oplet.interpreter",
     "IoType": "oplet.ops.execution_task",
     "Limits": "oplet.runtime.limits",
     "Model": "oplet.model.model",
@@ -84,7 +86,7 @@ _HOMES = {
     "MutableOpResolver": "oplet.ops.resolver",
     "NO_SYNC_OBJECT": "oplet.ops.async_attributes",
     "NUMPY_BUFFER": "oplet.ops.threaded_async_kernel",
-    "Node": "oplet.ops.context",
+    "Node": "oplet.ops.node",
     "NodeSubset": "oplet.delegates.partition",
     "OpResolver": "oplet.ops.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
@@ -105,9 +107,9 @@ _HOMES = {
     "TypeLimit": "oplet.ops.limited",
     "charge": "oplet.ops.checkpoint",
     "checkpoint": "oplet.ops.checkpoint",
-    "decline": "oplet.ops.context",
-    "ensure": "oplet.ops.context",
-    "ensure_eq": "oplet.ops.context",
+    "decline": "oplet.ops.ensure",
+    "ensure": "oplet.ops.ensure",
+    "ensure_eq": "oplet.ops.ensure",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
     "kernel_registration": "oplet.delegates.delegate",
@@ -193,9 +195,11 @@ def __getattr__(name: str) -> Any:
 
 def _tuning_chooser() -> Chooser:
     """The chooser behind `experimental_delegates="auto"`: interpreters are below it, and this is above both."""
+    from functools import partial
+
     from oplet.tuning.choosing import choose_as_told
 
-    return choose_as_told
+    return partial(choose_as_told, version=__version__)
 
 
 provide_chooser(_tuning_chooser)

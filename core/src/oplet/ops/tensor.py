@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError, PluginError, StateError
+from oplet.ops.ensure import EnsureError
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
@@ -315,8 +316,6 @@ class Tensor:
         return int(self.quantization.zero_points[0])
 
     def _refuse_blocks(self) -> NoReturn:
-        from oplet.ops.context import EnsureError  # which needs tensors
-
         raise EnsureError(f"{self} is quantized by blocks, which cannot be done here; give it one scale, or one per channel.")
 
     def __repr__(self) -> str:

@@ -24,8 +24,10 @@ from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
 from oplet.runtime.limits import Limits
+from oplet.runtime.loading import open_model
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
-from oplet.runtime.opening import check_strict, manager_of, open_model
+from oplet.runtime.memory.values import check_strict
+from oplet.runtime.resolving import manager_of
 from oplet.runtime.signature_runner import SignatureRunner
 from oplet.runtime.threads.arithmetic import Arithmetic
 from oplet.texts import LONGEST, plain

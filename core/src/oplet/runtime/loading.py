@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
+from oplet.model.model import Model
 from oplet.model.reachability import read_outside
 from oplet.model.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
@@ -23,14 +25,28 @@ from oplet.schema.enums import TensorType
 from oplet.schema.rows import Columns, Rows, as_rows
 
 if TYPE_CHECKING:
-    from oplet.model.model import Model
     from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["load_nodes", "load_subgraph", "load_tensors", "read_strings", "unpack"]
+__all__ = ["load_nodes", "load_subgraph", "load_tensors", "open_model", "read_strings", "unpack"]
 
 Array = NDArray[Any]
 #: The types whose values lie in a file as they lie in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
+
+
+def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None, use_mmap: bool = True) -> Model:
+    """The model that an interpreter is given: a file or bytes.
+
+    Raises:
+        ModelError: it is both or none, or cannot be read.
+    """
+    if path and content:
+        raise ModelError("Can't both provide `model_path` and `model_content`")
+    if path:
+        return Model.open(path, use_mmap=use_mmap)
+    if content:
+        return Model.from_bytes(content)
+    raise ModelError("`model_path` or `model_content` must be specified.")
 
 
 def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oplet.ops.registration import Registration
+    from oplet.plugins.manager import PluginManager
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["check_resolved", "find_providers", "find_registration", "resolve_nodes", "running_nodes"]
+__all__ = ["check_resolved", "find_providers", "find_registration", "manager_of", "resolve_nodes", "running_nodes"]
 
 
 _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
@@ -27,6 +28,15 @@ _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
 
 #: Of STABLEHLO_COMPOSITE: with another one, a composite's options may mean something else.
 _COMPOSITE_VERSION = 1
+
+
+def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
+    """The plugins that an interpreter is told to use; None for all that are installed."""
+    from oplet.plugins.manager import PluginManager, default_manager
+
+    if plugins is None:
+        return default_manager()
+    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
 
 
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:

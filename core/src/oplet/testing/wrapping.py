@@ -17,7 +17,7 @@ from oplet.delegates.delegate import Delegate, DelegateContext, DelegateFlags, D
 from oplet.errors import StateError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, Node
-from oplet.ops.registration import Registration
+from oplet.ops.node import Kernel
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.memory.arrays import new_array
@@ -214,7 +214,7 @@ def _forget_kind(tensor: Tensor) -> None:
         tensor.allocation = Allocation.ARENA
 
 
-def _registration(node: Node) -> Registration:
+def _registration(node: Node) -> Kernel:
     if node.registration is None:
         raise StateError(f"{node} has no kernel.")
     return node.registration

@@ -1,4 +1,4 @@
-"""Values that callers hand in for tensors."""
+"""Values and shapes that callers hand in for tensors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import TensorError, failures, text_of
+from oplet.errors import StateError, TensorError, failures, text_of
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import Tensor, tensor_type
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 
-__all__ = ["as_tensor_value"]
+__all__ = ["as_tensor_value", "check_strict"]
 
 
 def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
@@ -84,3 +84,23 @@ def _type_name(array: NDArray[Any]) -> str:
         return tensor_type(array.dtype).name
     except ValueError:
         return f"NOTYPE ({array.dtype})"
+
+
+def check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuse a shape that changes other dimensions than those that the model leaves open.
+
+    Raises:
+        StateError: it does.
+    """
+    signature = tensor.shape_signature
+    if len(shape) != len(signature):
+        raise StateError(
+            f"Attempting to resize {tensor} to the shape {list(shape)}, of another rank. ResizeInputTensorStrict only allows "
+            "mutating unknown dimensions identified by -1."
+        )
+    for dimension, (now, wanted, free) in enumerate(zip(tensor.shape, shape, signature)):
+        if free != -1 and now != wanted:
+            raise StateError(
+                f"Attempting to resize dimension {dimension} of tensor {tensor.index} with value {now} to {wanted}. "
+                "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
+            )

@@ -19,7 +19,13 @@ __all__ = ["FLATBUFFERS", "core_tree", "lean"]
 FLATBUFFERS = "oplet.vendored.flatbuffers"
 
 #: What every build has, whatever its kernels import.
-_ROOTS = ("oplet.runtime.interpreter", "oplet.ops.registration", "oplet.ops.resolver", "oplet.plugins.bundle")
+_ROOTS = (
+    "oplet.runtime.interpreter",
+    "oplet.ops.registration",
+    "oplet.ops.resolver",
+    "oplet.plugins.bundle",
+    "oplet.tuning.choosing",  # which `oplet` itself hands to interpreters
+)
 _PROGRAM_ROOTS = ("oplet.tools.app_main", "oplet.tools.app_contents", "oplet.tools.run", "oplet.tools.showing")
 _LEFT_OUT = frozenset(
     (
@@ -27,6 +33,7 @@ _LEFT_OUT = frozenset(
         "oplet.runtime.asynchronous.async_runner",
         "oplet.runtime.asynchronous.async_subgraph",
         "oplet.runtime.delegation.delegation",
+        "oplet.runtime.delegation.load",
         "oplet.versions.runtime_version",
     )
 )
