@@ -23,6 +23,7 @@ from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.initialization import free
+from oplet.runtime.execution.preparation import propagate_shapes
 from oplet.runtime.memory.buffer_handles import ensure_readable, free_handles
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.texts import logger_of
@@ -87,7 +88,7 @@ class Delegation:
 
     def _allocate_executor(self) -> None:
         if self._needs_shapes:
-            self._executor.propagate_shapes(self._original_plan)
+            propagate_shapes(self._executor.context, self._original_plan)
         self._executor.allocate()
 
     def invoke(self) -> None:
@@ -218,7 +219,7 @@ class Delegation:
         if not was_immutable and not dynamic and not whole:
             self._ensure_static(delegate)
         elif dynamic and DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
-            self._executor.propagate_shapes()
+            propagate_shapes(self._executor.context)
         if self._before is None:
             nodes = list(subgraph.nodes)
             self._before = _Before(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
@@ -231,7 +232,7 @@ class Delegation:
             )
         if dynamic and was_immutable:
             try:
-                tensor = self._executor.propagate_shapes()
+                tensor = propagate_shapes(self._executor.context)
             except OpletError as error:
                 self._restore(delegate, error)
             if tensor is not None:
@@ -248,7 +249,7 @@ class Delegation:
 
     def _ensure_static(self, delegate: Delegate) -> None:
         subgraph = self._subgraph
-        tensor = self._executor.propagate_shapes()
+        tensor = propagate_shapes(self._executor.context)
         if tensor is not None:
             raise DelegateApplicationError(
                 "Attempting to use a delegate that only supports static-sized tensors with a graph that has dynamic-sized tensors "

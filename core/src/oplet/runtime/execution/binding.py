@@ -9,8 +9,8 @@ from oplet.errors import PluginError, PrepareError, StateError, failures
 from oplet.ops.context import Node
 from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Tensor
+from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.execution.write_check import with_write_check
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.schema.enums import TensorType
 

@@ -5,25 +5,22 @@ Words such as thunk and segment are explained in `runtime.subgraph`, whose data 
 
 from __future__ import annotations
 
-import operator
-import time
-from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 
 import numpy as np
 
-from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, StateError, failures
+from oplet.errors import StateError
 from oplet.ops.context import Node
 from oplet.ops.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
-from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.folding import fold, is_folded
 from oplet.runtime.execution.initialization import free
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.preparation import prepare_node, prepare_unless_it_waits
+from oplet.runtime.execution.segment_run import run_segment
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
 from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inputs
@@ -144,7 +141,7 @@ class Executor:
         number = 0
         while number < len(segments):
             segment = segments[number]
-            self._run(segment)
+            run_segment(self.context, segment)
             number += 1
             if segment.end < len(self.subgraph.execution_plan) and (
                 number == len(segments) or any(tensor.resized for tensor in segment.dynamic)
@@ -156,52 +153,6 @@ class Executor:
         if self.session.release_dynamic_tensors:
             self._release_dynamic()
 
-    def _run(self, segment: Segment) -> None:
-        meter, profiler = self.session.meter, self.session.profiler
-        if meter.has_deadline or (profiler is not None and profiler.enabled):
-            self._run_by_the_clock(segment)
-            return
-        stop = meter.reasons
-        if stop:
-            meter.check()
-        remaining = iter(segment.thunks)
-        try:
-            for thunk in remaining:
-                thunk()
-                if stop:
-                    meter.check()
-        except (CancelledError, DeadlineError):
-            raise  # no node's fault
-        except failures() as error:
-            raise self._failure(segment, remaining, error) from error
-
-    def _run_by_the_clock(self, segment: Segment) -> None:
-        """Run with a look at the clock after each node, for the deadline and for the profiler."""
-        clock = time.perf_counter
-        meter, profiler = self.session.meter, self.session.profiler
-        remaining = iter(segment.thunks)
-        nodes = iter(segment.nodes)
-        meter.check()
-        try:
-            for thunk in remaining:
-                start = clock()
-                thunk()
-                seconds = clock() - start
-                node = next(nodes)
-                if profiler is not None and profiler.enabled and self.session.profiles(node):
-                    label = node.profiling_string(self.context)
-                    profiler.record(Event(self.subgraph.index, node.index, node.op_name, label, start, seconds))
-                meter.check()
-        except (CancelledError, DeadlineError):
-            raise  # no node's fault
-        except failures() as error:
-            raise self._failure(segment, remaining, error) from error
-
-    def _failure(self, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
-        """The error of the node whose thunk the iterator handed out last."""
-        node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
-        return self.context.explained(InvokeError, node, error, "failed to invoke")
-
     def bind(self) -> Thunk:
         """What runs the subgraph for a node that calls it; good for this generation. Without dynamic tensors it is little more
         than a loop."""
@@ -209,7 +160,7 @@ class Executor:
 
     def _run_called(self, segment: Segment) -> None:
         self.session.count_call()
-        self._run(segment)
+        run_segment(self.context, segment)
 
     def guard_readers(self, tensor: Tensor) -> None:
         """Have the nodes that read a tensor check first whether a delegate keeps its value to itself."""
@@ -242,47 +193,6 @@ class Executor:
             tensor.shape = checked_shape(tensor, shape)
             tensor.provide(None)
             self.subgraph.invalidate()
-
-    def propagate_shapes(self, plan: Sequence[int] | None = None) -> Tensor | None:
-        """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
-
-        Args:
-            plan: the nodes; those that run unless given.
-
-        Returns:
-            The first tensor whose shape is known only while invoking, None if there is none. What is made from it is
-            dynamic too, until its own node is prepared.
-
-        Raises:
-            PrepareError: a kernel refused its node.
-        """
-        subgraph, context = self.subgraph, self.context
-        unknown: set[Tensor | None] = set()
-        first: Tensor | None = None
-        self.session.enter(subgraph)
-        try:
-            subgraph.find_last_uses()
-            for tensor in subgraph.variables:
-                allocate_own(self.session.memory, tensor)
-            for index in subgraph.execution_plan if plan is None else plan:
-                node = subgraph.nodes[index]
-                if unknown.intersection(node.inputs):
-                    made = [tensor for tensor in node.outputs if not tensor.is_variable]
-                    for tensor in made:
-                        context.set_dynamic(tensor)
-                    unknown.update(made)
-                elif node.registration is not None and not is_folded(subgraph, node):
-                    prepared = prepare_unless_it_waits(context, node)
-                    for tensor in () if prepared else node.outputs:
-                        context.set_dynamic(tensor)
-                    if not prepared or not fold(context, node):
-                        unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
-                        first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
-                # else a custom op that waits for a delegate: the shapes of the file must do
-        finally:
-            self.session.leave()
-            subgraph.invalidate()
-        return first
 
     # State and memory ----------------------------------------------------------------------------------------
 

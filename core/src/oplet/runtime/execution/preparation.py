@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oplet.errors import PrepareError, failures
 from oplet.ops.context import Declined, Node
-from oplet.ops.tensor import Allocation
+from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.checks import check_inputs, check_prepared
 from oplet.runtime.execution.declining import hand_on
-from oplet.runtime.execution.folding import reads_folded_shapes
+from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.memory.allocation import allocate_own
 
-__all__ = ["prepare_node", "prepare_unless_it_waits"]
+__all__ = ["prepare_node", "prepare_unless_it_waits", "propagate_shapes"]
 
 _ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.DYNAMIC
 
@@ -83,3 +86,45 @@ def _forget_last_time(context: KernelContext, node: Node) -> None:
             context.session.memory.give_back(tensor)
         node.temporaries = []
     node.in_place = ()
+
+
+def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) -> Tensor | None:
+    """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
+
+    Args:
+        plan: the nodes; those that run unless given.
+
+    Returns:
+        The first tensor whose shape is known only while invoking, None if there is none. What is made from it is
+        dynamic too, until its own node is prepared.
+
+    Raises:
+        PrepareError: a kernel refused its node.
+    """
+    subgraph, session = context.subgraph, context.session
+    unknown: set[Tensor | None] = set()
+    first: Tensor | None = None
+    session.enter(subgraph)
+    try:
+        subgraph.find_last_uses()
+        for tensor in subgraph.variables:
+            allocate_own(session.memory, tensor)
+        for index in subgraph.execution_plan if plan is None else plan:
+            node = subgraph.nodes[index]
+            if unknown.intersection(node.inputs):
+                made = [tensor for tensor in node.outputs if not tensor.is_variable]
+                for tensor in made:
+                    context.set_dynamic(tensor)
+                unknown.update(made)
+            elif node.registration is not None and not is_folded(subgraph, node):
+                prepared = prepare_unless_it_waits(context, node)
+                for tensor in () if prepared else node.outputs:
+                    context.set_dynamic(tensor)
+                if not prepared or not fold(context, node):
+                    unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
+                    first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
+            # else a custom op that waits for a delegate: the shapes of the file must do
+    finally:
+        session.leave()
+        subgraph.invalidate()
+    return first
