@@ -17,15 +17,13 @@ from oplet.delegates.delegate import Delegate, DelegateContext, DelegateFlags, D
 from oplet.errors import StateError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, Node
-from oplet.ops.node import Kernel
+from oplet.ops.node import Kernel, Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
 
 __all__ = ["WrappingDelegate"]
-
-Thunk = Callable[[], None]
 
 
 class WrappingDelegate(SimpleDelegate):

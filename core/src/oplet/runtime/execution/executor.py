@@ -128,24 +128,23 @@ class Executor:
             StateError: `allocate` was not called since the last resize.
             InvokeError: a kernel failed; the interpreter stays usable.
         """
-        if not self.subgraph.ready:
+        subgraph, session = self.subgraph, self.session
+        if not subgraph.ready:
             raise StateError("Invoke called on model that is not ready. Call allocate_tensors() first.")
-        self.session.enter(self.subgraph)
+        session.enter(subgraph)
         try:
-            self._run_plan()
+            self._run_plan(subgraph)
         finally:
-            self.session.leave()
+            session.leave()
 
-    def _run_plan(self) -> None:
-        segments = self.subgraph.segments
+    def _run_plan(self, subgraph: Subgraph) -> None:
+        segments, end = subgraph.segments, len(subgraph.execution_plan)
         number = 0
         while number < len(segments):
             segment = segments[number]
             run_segment(self.context, segment)
             number += 1
-            if segment.end < len(self.subgraph.execution_plan) and (
-                number == len(segments) or any(tensor.resized for tensor in segment.dynamic)
-            ):
+            if segment.end < end and (number == len(segments) or any(tensor.resized for tensor in segment.dynamic)):
                 del segments[number:]
                 self._allocate_segment(segment.end)
                 for tensor in segment.dynamic:

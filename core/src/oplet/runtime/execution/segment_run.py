@@ -22,7 +22,8 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
         CancelledError, DeadlineError: the run is to end.
         InvokeError: a kernel failed.
     """
-    meter, profiler = context.session.meter, context.session.profiler
+    session = context.session
+    meter, profiler = session.meter, session.profiler
     if meter.has_deadline or (profiler is not None and profiler.enabled):
         _run_by_the_clock(context, segment)
         return

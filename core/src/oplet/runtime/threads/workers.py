@@ -22,11 +22,11 @@ from threading import Thread
 from typing import Any
 
 from oplet.ops.checkpoint import Meter, current_meter, swap_meter
+from oplet.ops.node import Thunk
 from oplet.runtime.threads.arithmetic import adopt
 
 __all__ = ["Workers"]
 
-Thunk = Callable[[], None]
 #: A part of the work, the limits of the run that it belongs to, on which core the thread runs that wants it done, and where to say
 #: that it is, with the error if it failed.
 _Task = tuple[Thunk, "Meter | None", int, "SimpleQueue[BaseException | None]"]
