@@ -55,7 +55,7 @@ def commands(model: Path, folder: Path) -> dict[str, list[str]]:
     given = [str(model.resolve()), str(inputs)]
     return {
         "numpy": ["-c", "import numpy, sys; numpy.savez(sys.argv[1])"],
-        "pyz": [str(program.path), "--input", str(inputs), "--output"],
+        "pyz": [str(program.path), "--raw", "--input", str(inputs), "--output"],
         "oplet": ["-c", OPLET, *given],
         "litert": ["-c", LITERT, *given],
     }

@@ -484,7 +484,7 @@ def test_a_picture_model_answers_for_a_png_file(python: Path, oplet, tmp_path: P
     [values] = case.inputs.values()
     pixels = (values[0].astype(np.int16) + 128).astype(np.uint8).transpose(1, 2, 0)
     Image.fromarray(pixels).save(tmp_path / "photo.png")
-    run(python, tmp_path / "mobilenet.pyz", "--input", tmp_path / "photo.png", "--output", tmp_path / "y.npz")
+    run(python, tmp_path / "mobilenet.pyz", "--raw", "--input", tmp_path / "photo.png", "--output", tmp_path / "y.npz")
     case.check(tmp_path / "y.npz")
 
 
@@ -513,7 +513,7 @@ interpreter.set_tensor(index, value)
 interpreter.invoke()
 numpy.savez({str(tmp_path / "y.npz")!r}, *(interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()))
 from oplet.app import main
-sys.exit(main(["--input", {str(tmp_path / "x.npz")!r}, "--output", {str(tmp_path / "z.npz")!r}]))
+sys.exit(main(["--raw", "--input", {str(tmp_path / "x.npz")!r}, "--output", {str(tmp_path / "z.npz")!r}]))
 """
     run(python, "-c", code)
     case.check(tmp_path / "y.npz")

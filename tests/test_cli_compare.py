@@ -13,8 +13,8 @@ from oplet import Context, DelegateKernel, DelegateParams, Node, SimpleDelegate,
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import AddOptions, CallOnceOptions, VarHandleOptions
 from oplet.testing import Graph, Op, Spec, graph_model
-from oplet.tools.comparing.compare import compare_delegate
-from oplet.tools.comparing.difference import Difference, difference
+from oplet.tools.comparing.compare import compare_model
+from oplet.tools.comparing.sides import Sides
 
 VECTOR = Spec("float32", [4])
 #: Three partitions of one node: b = tanh(a); d = tanh(relu(b)); f = tanh(relu(d)).
@@ -78,7 +78,8 @@ def test_equal_answers_pass(compare):
     ran = compare(graph_model(CHAIN), "--delegate", "shifted")
     assert (ran.code, ran.err) == (0, "")
     assert "runs 3 of 5 nodes in 3 partitions" in ran.out
-    assert "pass at rtol 0.0001" in ran.out
+    assert "tolerance: by type, of a model with float weights" in ran.out
+    assert "pass at the tolerances of their types" in ran.out
     assert "a random, seed 0 to 2" in ran.out
 
 
@@ -86,8 +87,9 @@ def test_a_difference_fails_unless_the_tolerance_allows_it(compare):
     wrong = [graph_model(CHAIN), "--delegate", "shifted:node=4,by=0.25"]
     ran = compare(*wrong)
     assert ran.code == 1
-    assert "FAIL at rtol 0.0001, atol 1e-05: f" in ran.out
+    assert "FAIL at the tolerances of their types: f" in ran.out
     assert compare(*wrong, "--atol", "0.3").code == 0
+    assert "FAIL at rtol 0, atol 0.2: f" in compare(*wrong, "--atol", "0.2").out
 
 
 def test_layers_show_where_it_begins(compare):
@@ -128,8 +130,8 @@ def test_integers_are_counted_in_steps(compare):
 
 def test_a_delegate_that_claims_nothing_is_said_so(compare):
     ran = compare(graph_model(Graph({"a": VECTOR, "b": VECTOR}, "a", "b", [Op("RELU", "a", "b")])), "--delegate", "shifted")
-    assert ran.code == 0
-    assert "claims none of the model's nodes (1): the model was compared with itself" in ran.out
+    assert ran.code == 3
+    assert "claims none of the model's nodes (1), nothing was delegated: the model was compared with itself" in ran.out
 
 
 def test_variables_are_compared_over_successive_runs(compare):
@@ -173,16 +175,21 @@ def test_values_in_a_delegate_s_buffers_are_compared_and_stay_there(tmp_path):
 
     ops = [Op("TANH", "a", "b"), Op("RELU", "a", "c"), Op("ADD", "b c", "d", AddOptions())]
     (tmp_path / "model.tflite").write_bytes(graph_model(CHAIN._replace(ops=ops, outputs="d")))
-    result = compare_delegate(tmp_path / "model.tflite", [InBuffers()], layers=True)
+    result = compare_model(Sides(tmp_path / "model.tflite", lambda: [InBuffers()], True), layers=True)
     assert result.passed
     assert [layer.name for layer in result.layers] == ["a", "b", "c", "d"]
-    assert from_buffers == ["b"]
+    assert set(from_buffers) == {"b"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 2, "Missing option '--delegate'"),
+        (["--tolerance", "much"], 2, "neither one of strict"),
+        (["--tolerance", "strict", "--rtol", "1"], 2, "--tolerance"),
+        (["--delegate", "shifted", "--with", "litert", "--bisect"], 2, "--bisect"),
+        (["--with", "absent.npz", "--runs", "2"], 2, "--runs"),
+        (["--with", "absent.npz"], 1, "absent.npz"),
+        (["--with", "picture.png"], 1, "the kinds are .npy, .npz, .json"),
         (["--delegate", "shifted", "--rtol", "-1"], 2, "--rtol"),
         (["--delegate", "shifted", "--format", "xml"], 2, "--format"),
         (["--delegate", "shifted", "--runs", "0"], 2, "--runs"),
@@ -195,44 +202,3 @@ def test_wrong_usage_and_failures(compare, arguments, code, said):
     ran = compare(graph_model(CHAIN), *arguments)
     assert ran.code == code
     assert said in ran.err
-
-
-NAN, INF = float("nan"), float("inf")
-
-
-@pytest.mark.parametrize(
-    ("got", "wanted", "expected"),
-    [
-        ([1.0, 2], [1.0, 2], Difference(True, "", 2)),
-        ([1.0, 2.5], [1, 2.0], Difference(False, "", 2, 1, 0.5, 0.25, 0.25)),
-        ([0.5], [0.0], Difference(False, "", 1, 1, 0.5, 0.5, 0)),
-        ([NAN, INF, -INF], [NAN, INF, -INF], Difference(True, "", 3, nonfinite=3)),
-        ([NAN, INF, 1], [1, -INF, NAN], Difference(False, "", 3, 3, nonfinite=3, nonfinite_differing=3)),
-        ([], [], Difference()),
-    ],
-)
-def test_difference_of_floats(got, wanted, expected):
-    assert difference(np.array(got, np.float64), np.array(wanted, np.float64), 1e-4, 1e-4) == expected
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
-def test_steps_of_integers_are_exact_and_do_not_wrap_around(dtype):
-    limits = np.iinfo(dtype)
-    found = difference(np.array([limits.max, 5], dtype), np.array([limits.min, 5], dtype), 0, 0)
-    assert (found.max_abs, found.differing, found.passed) == (int(limits.max) - int(limits.min), 1, False)
-
-
-def test_other_types():
-    half = np.array([1, 2], np.float16)
-    assert difference(half, half.astype(np.float32), 0, 0).why == "the type is float16, not float32"
-    assert difference(half, half[:1], 0, 0).why == "the shape is [2], not [1]"
-    assert difference(half * 1j, half * 1j, 0, 0).passed
-    assert difference(np.array([True, False]), np.array([True, True]), 1, 1).differing == 1
-    text, other = np.array([b"a", b"b"], object), np.array([b"a", b"c"], object)
-    assert (difference(text, text, 0, 0).passed, difference(text, other, 1, 1).passed) == (True, False)
-    assert difference(np.float32(1), np.float32(1), 0, 0).values == 1
-
-
-def test_the_runs_add_up():
-    one, two = difference(np.array([1.0, 2]), np.array([1.0, 1]), 0, 1), difference(np.array([4.0]), np.array([1.0]), 0, 1)
-    assert one + two == Difference(False, "", 3, 2, 3.0, pytest.approx(4 / 3), 3.0)

@@ -7,8 +7,10 @@ import pytest
 from PIL import Image
 
 from oplet.errors import TensorError
-from oplet.tools.inputs import fit, load_input
-from oplet.tools.outputs import dequantize, save_outputs, top_scores
+from oplet.tools.inputs import load_input
+from oplet.tools.outputs import save_outputs, top_scores
+from oplet.tools.values.fitting import fit
+from oplet.tools.values.scaling import dequantize
 from oplet.tuning.random_inputs import random_input
 
 
@@ -22,12 +24,6 @@ def details(shape, dtype=np.float32, quantization=(0.0, 0), signature=None):
         "dtype": dtype,
         "quantization": quantization,
     }
-
-
-def test_real_numbers_are_quantized_and_whole_numbers_are_not():
-    to = details([3], np.int8, (0.5, -10))
-    np.testing.assert_array_equal(fit([0.0, 1.26, 1000.0], to, "x", "f"), np.array([-10, -7, 127], np.int8))
-    np.testing.assert_array_equal(fit([0, 1, -128], to, "x", "f"), np.array([0, 1, -128], np.int8))
 
 
 @pytest.mark.parametrize(

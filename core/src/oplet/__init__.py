@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
     from oplet.ops.limited import TypeLimit, limited
     from oplet.ops.node import Node
+    from oplet.ops.node_limits import NodeLimits
     from oplet.ops.registration import Registration
     from oplet.ops.resolver import MutableOpResolver, OpResolver
     from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
@@ -87,6 +88,7 @@ _HOMES = {
     "NO_SYNC_OBJECT": "oplet.ops.async_attributes",
     "NUMPY_BUFFER": "oplet.ops.threaded_async_kernel",
     "Node": "oplet.ops.node",
+    "NodeLimits": "oplet.ops.node_limits",
     "NodeSubset": "oplet.delegates.partition",
     "OpResolver": "oplet.ops.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
@@ -148,6 +150,7 @@ __all__ = [
     "ModelBuilder",
     "MutableOpResolver",
     "Node",
+    "NodeLimits",
     "NodeSubset",
     "OpResolver",
     "OpResolverType",

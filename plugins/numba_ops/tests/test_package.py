@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from oplet import Interpreter, Registration, TensorType
+from oplet import (
+    Context,
+    Interpreter,
+    MutableOpResolver,
+    Node,
+    NodeLimits,
+    Registration,
+    TensorType,
+    charge,
+    decline,
+)
+from oplet.errors import PrepareError
+from oplet.ops.resolver import ChainOpResolver
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import Conv2DOptions
 from oplet.testing import Spec, one_op_model
 from oplet_numba_ops import VERSIONS
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.kernels import CompileError, Kernel
 from oplet_numba_ops.overriding import override
 
 OPTIONS = Conv2DOptions(padding=Padding.VALID, stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1)
@@ -52,27 +66,75 @@ def test_a_constant_layer_is_served_and_one_with_weights_from_the_model_falls_ba
     assert not served(one_op_model("CONV_2D", [Spec("float32", (1, 4, 4, 6)), weights, None], [y], OPTIONS))  # two groups
 
 
-def test_a_node_that_is_not_served_keeps_the_memory_that_the_numpy_kernel_asked_for() -> None:
-    asked = []
+@pytest.mark.parametrize("how", ["declines", "runs out of memory", "cannot be compiled", "is refused by numpy", "serves"])
+def test_a_node_that_is_not_served_goes_to_the_next_provider_as_if_nothing_had_been_asked_for(how: str) -> None:
+    seen: list[tuple[object, int, object]] = []
+    made: list[str] = []
 
-    def prepare(context: object, node: object) -> None:
-        node.prepared = "builtin"  # type: ignore[attr-defined]
-        context.add_temporary(node, (3,), TensorType.FLOAT32)  # type: ignore[attr-defined]
-        context.resize_tensor(node.outputs[0], (3,))  # type: ignore[attr-defined]
+    def prepare(context: Context, node: Node) -> None:
+        if how == "is refused by numpy":
+            raise PrepareError("numpy says no")
+        node.prepared = "numpy's"
+        context.add_temporary(node, (3,), TensorType.FLOAT32)
+        context.resize_tensor(node.outputs[0], (3,))
+        node.cached("weights", [node.inputs[1]], lambda: (made.append("weights"), np.ones(3))[1])
 
-    def bind(context: object, node: object) -> object:
-        asked.append((node.prepared, len(node.temporaries)))  # type: ignore[attr-defined]
-        return lambda: None
+    def plan(context: Context, node: Node) -> Any:
+        assert node.prepared == "numpy's"
+        assert not node.temporaries
+        if how == "declines":
+            decline("not this one.")
+        if how == "runs out of memory":
+            charge(1 << 40)
+        if how == "cannot be compiled":
+            raise CompileError("no such machine")
+        return lambda: lambda: None
 
-    from oplet import MutableOpResolver
+    def next_prepare(context: Context, node: Node) -> None:
+        seen.append((node.prepared, len(node.temporaries), node.kept))
+        context.resize_tensor(node.outputs[0], (3,))
 
-    for plan, wanted in ((lambda context, node: None, True), (lambda context, node: lambda: lambda: None, False)):
-        asked.clear()
-        resolver = MutableOpResolver()
-        resolver.add_custom("Own", override(Registration(prepare=prepare, bind=bind), plan))  # type: ignore[arg-type]
-        model = one_op_model("Own", [Spec("float32", (3,))], [Spec("float32", (3,))])
-        Interpreter(model_content=model, op_resolver=resolver).allocate_tensors()
-        assert set(asked) == ({("builtin", 1)} if wanted else set())
+    first, second = MutableOpResolver(), MutableOpResolver()
+    numpys = Registration(prepare=prepare, invoke=lambda context, node: None)
+    first.add_custom("Own", override(numpys, plan, NodeLimits(inputs=[[TensorType.FLOAT32]])))
+    second.add_custom("Own", Registration(prepare=next_prepare, invoke=lambda context, node: None))
+    model = one_op_model("Own", [Spec("float32", (3,)), np.ones(3, np.float32)], [Spec("float32", (3,))])
+    interpreter = Interpreter(model_content=model, op_resolver=ChainOpResolver([first, second]))
+    interpreter.allocate_tensors()
+    node = interpreter._subgraphs[0].nodes[0]
+    if how == "serves":
+        assert seen == []
+        assert type(node.prepared).__module__ == "oplet_numba_ops.overriding"
+        return
+    assert seen == [(None, 0, (None, None))]
+    assert node.providers is not None
+    reasons = {
+        "declines": "not this one",
+        "runs out of memory": "more memory than is allowed",
+        "cannot be compiled": "no such machine",
+        "is refused by numpy": "numpy says no",
+    }
+    assert reasons[how] in interpreter.explain()[0].why
+
+
+def test_what_the_package_declines_is_told_with_its_name_and_refused_in_the_words_of_the_next_one() -> None:
+    halves = Spec("float16", (2, 3))
+    interpreter = Interpreter(model_content=one_op_model("HARD_SWISH", [halves], [halves]))
+    interpreter.allocate_tensors()
+    [report] = interpreter.explain()
+    assert report.distribution == "oplet-builtin-ops"
+    assert re.search(r"oplet-numba-ops .* declined it: input 0 is of type FLOAT16, and it serves FLOAT32 there", report.why)
+    wrong = Interpreter(model_content=one_op_model("SOFTMAX", [Spec("float32", (2, 3))] * 2, [Spec("float32", (2, 3))]))
+    alone = Interpreter(
+        model_content=one_op_model("SOFTMAX", [Spec("float32", (2, 3))] * 2, [Spec("float32", (2, 3))]),
+        plugins=["no:oplet-numba-ops"],
+    )
+    said = []
+    for each in (wrong, alone):
+        with pytest.raises(PrepareError, match="in the kernel of oplet-builtin-ops") as caught:
+            each.allocate_tensors()
+        said.append(str(caught.value))
+    assert said[0] == said[1]
 
 
 def _twice(values, results):  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Delegates, Inputs, Json, ModelFile, PluginSwitches, Signature, settings_of
+from oplet.cli.settings import Debug, Delegates, Inputs, Json, ModelFile, PluginSwitches, Quiet, Raw, Signature, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -63,6 +63,8 @@ def benchmark(
         typer.Option(metavar="FILE", help="Write a trace, for ui.perfetto.dev or chrome://tracing.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
+    raw: Raw = False,
+    quiet: Quiet = False,
     json: Json = False,
     p: PluginSwitches = None,
     debug: Debug = False,
@@ -73,6 +75,7 @@ def benchmark(
 
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.console import Printer, print_json
+    from oplet.cli.notices import Teller
     from oplet.cli.progress import progress_bars
     from oplet.cli.tune import delegates_of
     from oplet.model.whole_file import check_target
@@ -104,6 +107,8 @@ def benchmark(
             delegates=delegates,
             compare=list(dict.fromkeys(compare or ())),
             progress=tell,
+            raw=raw,
+            notify=Teller(quiet),
         )
     if profile_html is not None:
         _write_page(result, profile_html)

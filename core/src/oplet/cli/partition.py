@@ -34,7 +34,8 @@ def partition(
     """Show which nodes delegates would take, without running the model; exits with 1 if a delegate fails."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
-    from oplet.tools.delegates import delegate_named
+    from oplet.cli.progress import progress_bars
+    from oplet.tools.comparing.sides import sides_of
     from oplet.tools.partitioning.partition import partition_model
 
     if svg is not None:
@@ -44,16 +45,20 @@ def partition(
         ensure_layout()
         check_target(svg)
     plugins = settings.plugins()
-    result = partition_model(model, [delegate_named(text, plugins) for text in delegate], plugins)
+    with progress_bars() as tell:
+        sides, chosen = sides_of(model, delegate, plugins, progress=tell)
+    result = partition_model(model, sides.make_delegates(), plugins)
     if svg is not None:
         from oplet.model.whole_file import write_whole
         from oplet.tools.partitioning.drawing import draw_partitioning
 
         write_whole(svg, draw_partitioning(result))
     if format is Format.JSON:
-        print_json(_as_json(result))
+        print_json({**_as_json(result), "choice": chosen})
     else:
         printer = Printer()
+        if chosen:
+            printer.line(chosen)
         _print(printer, result)
         if svg is not None:
             printer.line()
@@ -76,6 +81,8 @@ def _print(printer: Printer, result: Partitioning) -> None:
 
 
 def _delegates(result: Partitioning) -> str:
+    if not result.delegates:
+        return "No delegate was chosen, which takes"
     return " and ".join(result.delegates) + (" takes" if len(result.delegates) == 1 else " take")
 
 

@@ -7,10 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, Delegates, Inputs, ModelFile, NumThreads, PluginSwitches, Signature, settings_of
+from oplet.cli.settings import (
+    Debug,
+    Delegates,
+    Inputs,
+    Json,
+    ModelFile,
+    NumThreads,
+    PluginSwitches,
+    Quiet,
+    Raw,
+    Signature,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
+    from oplet.tools.outputs import Score
     from oplet.tools.run import RunResult
 
 __all__ = ["run"]
@@ -24,7 +37,9 @@ def run(
     inputs: Inputs = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the outputs: .npz, .npy or .json.", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the outputs, as real values: .npz, .npy or .json.", show_default=False
+        ),
     ] = None,
     top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Show the N highest scores.", show_default=False)] = None,
     labels: Annotated[
@@ -33,11 +48,13 @@ def run(
     scale: Annotated[
         float | None,
         typer.Option(
-            help="Pixels become pixel * SCALE + OFFSET. Default: 0..1 for float inputs, the whole range for 8-bit ones.",
+            help="Pixels become pixel * SCALE + OFFSET. Default: for float inputs what the model's metadata say, else 0..1; "
+            "for 8-bit ones the whole range.",
             show_default=False,
         ),
     ] = None,
     offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
+    raw: Raw = False,
     signature: Signature = None,
     delegate: Delegates = None,
     num_threads: NumThreads = 1,
@@ -45,21 +62,32 @@ def run(
     mmap: Annotated[
         bool, typer.Option("--mmap/--no-mmap", help="Map the model's file, or read it into memory, where nobody can cut it.")
     ] = True,
+    json: Json = False,
+    quiet: Quiet = False,
     p: PluginSwitches = None,
     debug: Debug = False,
 ) -> None:
-    """Run a model once, on files or on random values."""
+    """Run a model once, on files or on random values.
+
+    Values are real numbers on the way in and out, in files, tables and JSON: what a quantized tensor's integers stand for,
+    (integer - zero point) * scale. Inputs are rounded as the op QUANTIZE does it; values beyond the tensor's range are clamped,
+    with a warning. With --raw they are the integers themselves. Arrays of integers for a quantized input, which may mean either,
+    need --raw. What was done to a picture is told on standard error.
+    """
     settings = settings_of(context, p, debug)
-    from oplet.cli.console import Printer
+    from oplet.cli.console import Printer, print_json
+    from oplet.cli.notices import Teller
     from oplet.cli.tune import delegates_of
     from oplet.model.whole_file import check_target
     from oplet.tools.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.run import run_model
+    from oplet.tools.showing import as_json, highest
 
     if output is not None:
         check_suffix(output)
         check_target(output)
     names = read_labels(labels) if labels is not None else []
+    tell = Teller(quiet)
     plugins = settings.plugins()
     result = run_model(
         model,
@@ -72,13 +100,20 @@ def run(
         plugins=plugins,
         delegates=delegates_of(model, delegate or (), plugins, num_threads),
         use_mmap=mmap,
+        raw=raw,
+        tell=tell,
     )
     if output is not None:
-        save_outputs({value.name: value.array for value in result.outputs}, output)
+        save_outputs({value.name: value.told for value in result.outputs}, output)
+    wanted = top is not None or labels is not None
+    highest_scores = highest(result, top or _DEFAULT_TOP, names, str(labels), tell.warn) if wanted else None
+    if json:
+        print_json(as_json(result, str(output or ""), highest_scores))
+        return
     printer = Printer()
     _print_values(printer, result, seed)
-    if top is not None or labels is not None:
-        _print_top(printer, result, top or _DEFAULT_TOP, names, str(labels))
+    if highest_scores is not None:
+        _print_top(printer, highest_scores, bool(names))
     if output is not None:
         printer.line()
         printer.line(f"written to {output}", "dim")
@@ -97,17 +132,8 @@ def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
     printer.table("outputs", ["name", "type", "shape", "values"], [(*described(v), head(v)) for v in result.outputs])
 
 
-def _print_top(printer: Printer, result: RunResult, count: int, labels: list[str], file: str) -> None:
-    from oplet.errors import TensorError
-    from oplet.tools.outputs import top_scores
-
-    rows = [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
-    if not rows:
-        raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
-    for value in rows:
-        scores = top_scores(value.array, value.details, count, labels)
-        if labels and len(labels) != value.array.size:
-            typer.echo(f"oplet: warning: '{file}' has {len(labels)} labels for {value.array.size} scores.", err=True)
-        first = 0 if labels else 1
+def _print_top(printer: Printer, top: dict[str, list[Score]], labelled: bool) -> None:
+    first = 0 if labelled else 1
+    for name, scores in top.items():
         cells = [(score.label, f"{score.value:.6g}", score.index)[first:] for score in scores]
-        printer.table(f"{value.name}: the highest", ["label", "score#", "index#"][first:], cells)
+        printer.table(f"{name}: the highest", ["label", "score#", "index#"][first:], cells)

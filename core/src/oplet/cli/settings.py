@@ -25,6 +25,8 @@ __all__ = [
     "NumThreads",
     "Ops",
     "PluginSwitches",
+    "Quiet",
+    "Raw",
     "Settings",
     "Signature",
     "settings_of",
@@ -41,7 +43,7 @@ _DELEGATE_HELP = (
     "Let a delegate claim nodes. May be given several times. Where two packages bring the name: PACKAGE:NAME. "
     "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'."
 )
-_DELEGATE = typer.Option("--delegate", metavar="NAME[:key=value,...]", help=_DELEGATE_HELP, show_default=False)
+_AUTO_HELP = "'auto' takes the fastest of what is installed, see `oplet tune`."
 ModelFiles = Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)]
 Inputs = Annotated[
     list[str] | None,
@@ -49,9 +51,22 @@ Inputs = Annotated[
         "--input",
         "-i",
         metavar="[NAME=]FILE",
-        help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random.",
+        help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random. "
+        "Numbers are real values, which are quantized where the input is; see --raw.",
         show_default=False,
     ),
+]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="Values are what the tensors hold: a quantized tensor's integers, not the real values that they stand for.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Do not tell what was done to inputs: pictures, clamped values.", show_default=False),
 ]
 NumThreads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")]
 Signature = Annotated[
@@ -75,11 +90,14 @@ Delegates = Annotated[
     typer.Option(
         "--delegate",
         metavar="NAME[:key=value,...]",
-        help=f"{_DELEGATE_HELP} 'auto' takes the fastest of what is installed, see `oplet tune`.",
+        help=f"{_DELEGATE_HELP} {_AUTO_HELP}",
         show_default=False,
     ),
 ]
-NeededDelegates = Annotated[list[str], _DELEGATE]
+NeededDelegates = Annotated[
+    list[str],
+    typer.Option("--delegate", metavar="NAME[:key=value,...]", help=f"{_DELEGATE_HELP} {_AUTO_HELP}", show_default=False),
+]
 
 
 class Format(str, Enum):

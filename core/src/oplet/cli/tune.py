@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet.cli.settings import Debug, Inputs, Json, ModelFile, NumThreads, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Inputs, Json, ModelFile, NumThreads, PluginSwitches, Quiet, Raw, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,14 +27,18 @@ def tune(
     inputs: Inputs = None,
     num_threads: NumThreads = 1,
     max_error: Annotated[
-        float,
+        float | None,
         typer.Option(
             min=0,
             metavar="E",
-            help="Leave out what is further from the built-in kernels, as a part of an output's largest value.",
+            help="Leave out what is further from the built-in kernels, as a part of an output's largest value. By default it goes with the "
+            "output's type and the kind of model, as in `oplet compare`.",
+            show_default=False,
         ),
-    ] = 0.01,
+    ] = None,
     max_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Begin no other measurement after so long.")] = 60.0,
+    raw: Raw = False,
+    quiet: Quiet = False,
     json: Json = False,
     p: PluginSwitches = None,
     debug: Debug = False,
@@ -45,6 +49,7 @@ def tune(
 
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.console import print_json
+    from oplet.cli.notices import Teller
     from oplet.cli.progress import progress_bars
     from oplet.tools.tune import tune_model
     from oplet.tuning.measuring import Bounds
@@ -57,6 +62,8 @@ def tune(
             num_threads=num_threads,
             bounds=Bounds(max_error, max_secs),
             progress=tell,
+            raw=raw,
+            notify=Teller(quiet),
         )
     if json:
         print_json(asdict(choice))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oplet.delegates.partition import NodeSubset
 from oplet.errors import DelegateError, failures
 from oplet.ops.context import Context, Node
-from oplet.ops.registration import Registration, Thunk
+from oplet.ops.registration import Provenance, Registration, Thunk
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
 
@@ -175,6 +175,7 @@ class Delegate:
         name: what reports call it.
         flags: what it can do.
         options: what the user gave, all as strings, as LiteRT's `load_delegate` passes them.
+        provenance: which package brought it; `load_delegate` fills it in.
         constants_first: whether nodes that it leaves alone and that read only constants of the file go before all others, so that
             weights that they widen do not cut a partition in two. LiteRT knows no such order, and it is not the default.
 
@@ -185,6 +186,7 @@ class Delegate:
     name: str = "Delegate"
     flags: DelegateFlags = DelegateFlags.NONE
     constants_first: bool = False
+    provenance: Provenance = Provenance()
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options = {str(key): str(value) for key, value in (options or {}).items()}

@@ -49,6 +49,7 @@ class DelegateEntry:
             delegate = factory(dict(options or {}))
             if isinstance(delegate, Delegate):
                 delegate.name = self.name  # reports call it what it was asked for by
+                delegate.provenance = self.provenance
             return delegate
         except failures() as error:
             raise DelegateLoadError(

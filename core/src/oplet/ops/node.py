@@ -74,6 +74,9 @@ class Kernel(Protocol):
     def sparse(self) -> frozenset[int]: ...
 
     @property
+    def limits(self) -> Any: ...
+
+    @property
     def provenance(self) -> Provenance: ...
 
 

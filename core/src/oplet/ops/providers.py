@@ -49,7 +49,7 @@ class Providers:
         return self._asked[self._at].started
 
     def start(self) -> None:
-        """Note that it was."""
+        """Note that it was called."""
         self._asked[self._at].started = True
 
     def restart(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oplet.ops.composite import Composite
 from oplet.ops.context import Context
 from oplet.ops.node import Node, Thunk
+from oplet.ops.node_limits import NodeLimits
 from oplet.ops.provenance import Provenance
 from oplet.schema.enums import BuiltinOperator, TensorType
 
@@ -30,7 +31,7 @@ class Registration:
         builtin_code: the built-in operator; the resolver fills it in.
         custom_name: the name of a custom op or of a composite; the resolver fills it in.
         version: the version that it serves; the resolver fills it in.
-        init: `init(context, buffer) -> user_data`, once per node when the model is loaded. `buffer` is the bytes of a
+        init: `init(context, buffer) -> user_data`, once per node when the model is loaded, or when the node first comes to it. `buffer` is the bytes of a
             custom op's options, or the options table of a built-in one. None as result means "no state".
         free: `free(context, user_data)`, once per `init`, also when something failed.
         prepare: `prepare(context, node)`, whenever inputs were resized: check shapes and types, set the outputs'
@@ -47,6 +48,8 @@ class Registration:
             dimension, and `tensor.sparsity` says where they belong.
         types: element types that its main inputs may have, for documentation and for builds that select by type; empty
             where it takes any.
+        limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` sees them. None
+            where it looks for itself (see `decline`).
         differences: where its answers differ from LiteRT's, in one sentence; "" where they do not.
         provenance: which package it came from; the resolver fills it in.
     """
@@ -65,6 +68,7 @@ class Registration:
     pure: bool = False
     sparse: frozenset[int] = frozenset()
     types: tuple[TensorType, ...] = ()
+    limits: NodeLimits | None = None
     differences: str = ""
     provenance: Provenance = _APPLICATION
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from oplet.errors import ResolverError, failures, text_of
 from oplet.ops.composite import Composite
 from oplet.ops.limited import TypeLimit, limited
+from oplet.ops.node_limits import NodeLimits
 from oplet.ops.registration import Provenance, Registration
 from oplet.schema.enums import BuiltinOperator
 
@@ -114,6 +115,9 @@ def _check_methods(registration: Registration, what: str) -> None:
         method = getattr(registration, name)
         if method is not None and not callable(method):
             raise ResolverError(f"The registration of {what} has {method!r} as {name}, which cannot be called.")
+    limits: object = registration.limits
+    if limits is not None and not isinstance(limits, NodeLimits):
+        raise ResolverError(f"The registration of {what} has {limits!r} as limits, which are no NodeLimits.")
     if registration.invoke is None and registration.bind is None:
         raise ResolverError(f"The registration of {what} has neither invoke nor bind, so it cannot run.")
 

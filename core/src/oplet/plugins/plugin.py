@@ -25,7 +25,7 @@ __all__ = ["API_VERSION", "Plugin", "PluginInfo", "State", "api_range"]
 API_VERSION = 1
 
 #: The tiers of plugins; the ops of a later one replace those of the ones before.
-_TIERS = ("builtin", "selection", "plugin")
+_TIERS = ("draft", "builtin", "selection", "fast", "plugin")
 
 State = Literal["found", "loaded", "blocked", "broken"]
 
@@ -42,7 +42,8 @@ class PluginInfo:
         version: that package's version.
         module: what the entry point names.
         api: the plugin API versions that it speaks, "" until it is imported.
-        tier: "builtin", "selection" (cut out of others by `oplet build`) or "plugin"; the later of these go first.
+        tier: "draft" (not finished), "builtin", "selection" (cut out of others by `oplet build`), "fast" (faster kernels for what
+            builtin ones serve) or "plugin"; the later of these go first.
         hooks: the hooks that it implements.
         ops: the ops that it brings, composites among them, each as (name, first version, last version).
         delegates: the names of the delegates that it brings.

@@ -16,7 +16,9 @@ from oplet.tools.text import one_line, plain
 
 if TYPE_CHECKING:
     from oplet.tools.app_contents import AppContents
+    from oplet.tools.outputs import Score
     from oplet.tools.run import RunResult
+    from oplet.tools.values.notices import Notice
 
 __all__ = ["main"]
 
@@ -77,9 +79,12 @@ def _parser(contents: AppContents) -> argparse.ArgumentParser:
         metavar="[NAME=]FILE",
         action="append",
         default=[],
-        help=".npy, .npz, .json, .png or .jpg; may be repeated",
+        help=".npy, .npz, .json, .png or .jpg, of real values; may be repeated",
     )
-    add("-o", "--output", metavar="FILE", type=Path, help="write the outputs: .npz, .npy or .json")
+    add("-o", "--output", metavar="FILE", type=Path, help="write the outputs, as real values: .npz, .npy or .json")
+    add("--raw", action="store_true", help="values are a quantized tensor's integers, not what they stand for")
+    add("--json", action="store_true", help="print JSON")
+    add("-q", "--quiet", action="store_true", help="do not tell what was done to inputs")
     add("--top", metavar="N", type=_positive, help="show the N highest scores")
     add("--labels", metavar="FILE", type=Path, help="names of the scores, one a line")
     add("--scale", metavar="X", type=float, help="pixels become pixel * SCALE + OFFSET")
@@ -133,6 +138,17 @@ def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.A
 def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | str) -> None:
     from oplet.tools.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.run import run_model
+    from oplet.tools.showing import as_json, highest
+
+    def say(text: str) -> None:
+        if not given.quiet:
+            sys.stderr.write(f"{contents.name}: {one_line(text)}\n")
+
+    def tell(notice: Notice) -> None:
+        say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
+
+    def warn(text: str) -> None:
+        say(f"warning: {text}")
 
     if given.output is not None:
         check_suffix(given.output)
@@ -145,12 +161,21 @@ def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | s
         offset=given.offset,
         seed=given.seed,
         num_threads=given.num_threads,
+        raw=given.raw,
+        tell=tell,
     )
     if given.output is not None:
-        save_outputs({value.name: value.array for value in result.outputs}, given.output)
+        save_outputs({value.name: value.told for value in result.outputs}, given.output)
+    wanted = given.top is not None or given.labels is not None
+    top = highest(result, given.top or _DEFAULT_TOP, labels, str(given.labels), warn) if wanted else None
+    if given.json:
+        import json
+
+        _say(json.dumps(as_json(result, str(given.output or ""), top), indent=2))
+        return
     _print_values(result, given.seed)
-    if given.top is not None or given.labels is not None:
-        _print_top(contents, result, given.top or _DEFAULT_TOP, labels, str(given.labels))
+    if top is not None:
+        _print_top(top, bool(labels))
     if given.output is not None:
         _say(f"\nwritten to {plain(str(given.output))}")
 
@@ -164,21 +189,11 @@ def _print_values(result: RunResult, seed: int) -> None:
     _table("outputs", ["name", "type", "shape", "values"], [(*described(v), head(v)) for v in result.outputs])
 
 
-def _print_top(contents: AppContents, result: RunResult, count: int, labels: list[str], file: str) -> None:
-    from oplet.errors import TensorError
-    from oplet.tools.outputs import top_scores
-
-    rows = [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
-    if not rows:
-        raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
-    for value in rows:
-        scores = top_scores(value.array, value.details, count, labels)
-        if labels and len(labels) != value.array.size:
-            counts = f"has {len(labels)} labels for {value.array.size} scores"
-            sys.stderr.write(f"{contents.name}: warning: '{plain(file)}' {counts}.\n")
-        first = 0 if labels else 1
+def _print_top(top: dict[str, list[Score]], labelled: bool) -> None:
+    first = 0 if labelled else 1
+    for name, scores in top.items():
         cells = [(score.label, f"{score.value:.6g}", str(score.index))[first:] for score in scores]
-        _table(f"{value.name}: the highest", ["label", "score", "index"][first:], cells)
+        _table(f"{name}: the highest", ["label", "score", "index"][first:], cells)
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

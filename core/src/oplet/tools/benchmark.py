@@ -25,6 +25,7 @@ from oplet.tools.named_model import NamedModel
 from oplet.tools.profile import Place, Profile, node_names, summarize
 from oplet.tools.timings import Ratio, Timings
 from oplet.tools.trace import Span
+from oplet.tools.values.notices import Tell, warn
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -155,6 +156,8 @@ def benchmark_model(
     delegates: Sequence[Delegate] | str = (),
     compare: Sequence[str] = (),
     progress: Progress | None = None,
+    raw: bool = False,
+    notify: Tell = warn,
 ) -> Benchmark:
     """Measure a model.
 
@@ -170,6 +173,8 @@ def benchmark_model(
         delegates: what claims nodes first, in this order, or "auto" for what is fastest.
         compare: names of `oplet.tools.litert_rival.RIVALS` that take turns with oplet.
         progress: is told how far it is.
+        raw: inputs hold a quantized tensor's integers, not real values.
+        notify: is told what was done to inputs.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -195,7 +200,7 @@ def benchmark_model(
     if compare and index:
         raise RivalError(f"LiteRT runs the first subgraph only by itself; '{named.signature}' is subgraph {index}.")
     _resize(interpreter, index, named, shapes or {})
-    given = load_inputs(inputs, named.inputs)
+    given = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
     values = {name: value for name, (value, _) in named.complete(given, seed).items()}
     for name, value in values.items():
         interpreter._resize(named.inputs[name]["index"], value.shape, index)
@@ -293,7 +298,7 @@ def _resize(interpreter: Interpreter, subgraph: int, named: NamedModel, shapes: 
         details = named.inputs[name]
         interpreter._resize(details["index"], tuple(shape), subgraph)
         fresh = interpreter._get_tensor_details(details["index"], subgraph)
-        named.inputs[name] = fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
+        named.inputs[name] = details | fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
 
 
 def _rounds(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from oplet.model.model import Model
 from oplet.model.verify import verify
 from oplet.ops.composite import Composite
+from oplet.ops.registration import Registration
 from oplet.ops.resolver import Op
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator
@@ -26,7 +28,8 @@ class Diagnosis(NamedTuple):
         custom: whether it is a custom op.
         nodes: how many nodes use it.
         provided: the versions that installed packages serve, "" if none.
-        provider: the package that would serve it, "" if none does.
+        provider: the package that would serve it, with the limits that it declares and who serves the nodes beyond them; "" if
+            none does.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
         fix: what to do; "" if it is served.
         composite: whether it is a composite. One that no package serves runs as its decomposition, whose provider counts then.
@@ -78,7 +81,7 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
     served = resolver.versions(op)
     provided = "" if not served else str(served[0]) if len(served) == 1 else f"{served[0]} to {served[-1]}"
     registration = resolver.find_op(op, version)
-    provider = str(registration.provenance) if registration else ""
+    provider = _providers(resolver.candidates(op, version)) if registration else ""
     if isinstance(op, Composite):
         if registration is None and (decomposed := resolver.find_op(BuiltinOperator.STABLEHLO_COMPOSITE, 1)) is not None:
             provider = f"{decomposed.provenance} (its decomposition)"
@@ -93,3 +96,14 @@ def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diag
         ("" if isinstance(op, str) else first_runtime(name, version)) or "",
         "" if registration else manager.advice(op),
     )
+
+
+def _providers(chain: Iterable[Registration]) -> str:
+    """Who serves nodes, and, behind each that declares limits, who serves the others."""
+    told = []
+    for registration in chain:
+        limits = "" if registration.limits is None else f" ({registration.limits})"
+        told.append(f"{registration.provenance}{limits}")
+        if not limits:
+            break
+    return ", else ".join(told)

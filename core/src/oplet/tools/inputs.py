@@ -1,10 +1,11 @@
-"""Values for a model's inputs: from files of several kinds, or random ones."""
+"""Values for a model's inputs from files of several kinds, by the rule of `oplet.tools.values.fitting`."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from oplet.errors import TensorError
 from oplet.model.files import read_file
 from oplet.tools.arrays import Header, npz_names, read_npy, read_npz
 from oplet.tools.pictures import SUFFIXES as PICTURES
-from oplet.tools.pictures import load_picture
+from oplet.tools.pictures import Picture, load_picture
+from oplet.tools.values.fitting import check_type, fit, shape_for
+from oplet.tools.values.notices import Tell, warn
 
-__all__ = ["fit", "load_input", "load_inputs", "quantize"]
+__all__ = ["load_input", "load_inputs"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
@@ -30,14 +33,22 @@ _UNNAMED = ""
 _MOST_BYTES = 256 << 20
 #: What a text takes as an object, in bytes, about.
 _TEXT_OBJECT = 64
-#: Values that are converted at once.
-_BLOCK = 1 << 20
+#: Zero with a sign, in JSON as an integer, which Python's reader drops.
+_NEGATIVE_ZERO = re.compile(rb"-0(?![0-9.eE])")
 
 
 def load_inputs(
-    given: Sequence[str], details: Mapping[str, Details], *, scale: float | None = None, offset: float | None = None
+    given: Sequence[str],
+    details: Mapping[str, Details],
+    *,
+    scale: float | None = None,
+    offset: float | None = None,
+    raw: bool = False,
+    tell: Tell = warn,
 ) -> dict[str, tuple[Array, str]]:
     """Load the inputs that a command line names.
+
+    The files hold real values, which are quantized where the input is; with `raw` they hold its integers.
 
     Args:
         given: "FILE" or "NAME=FILE" each. A file without a name goes to the next input that has none; an .npz or a
@@ -45,6 +56,8 @@ def load_inputs(
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
+        raw: see `oplet.tools.values.fitting.fit`.
+        tell: is told what was done to values, see `oplet.tools.values.notices`.
 
     Returns:
         For each input that was given, its value and the file it came from.
@@ -68,10 +81,10 @@ def load_inputs(
             raise TensorError(f"'{path}' has a value for '{name}', which is no input of the model; {_takes(details)}.")
         if name in values:
             raise TensorError(f"The input '{name}' is given twice: by '{values[name][1]}' and by '{path}'.")
-        values[name] = _fitted(entry, details[name], name, path), str(path)
+        values[name] = _fitted(entry, details[name], name, path, raw, tell), str(path)
 
     def put_file(name: str, path: Path) -> None:
-        put(name, lambda details, name: load_input(path, details, name, scale=scale, offset=offset), path)
+        put(name, _entry(path, scale, offset), path)
 
     for name, path in named:
         put_file(name, path)
@@ -88,7 +101,16 @@ def load_inputs(
     return values
 
 
-def load_input(path: Path, details: Details, name: str = "", *, scale: float | None = None, offset: float | None = None) -> Array:
+def load_input(
+    path: Path,
+    details: Details,
+    name: str = "",
+    *,
+    scale: float | None = None,
+    offset: float | None = None,
+    raw: bool = False,
+    tell: Tell = warn,
+) -> Array:
     """The value of one input from a .npy, .npz, .json or picture file.
 
     Args:
@@ -97,30 +119,43 @@ def load_input(path: Path, details: Details, name: str = "", *, scale: float | N
         name: what messages call the input, and which array of an .npz or entry of a JSON object to take.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
+        raw: see `oplet.tools.values.fitting.fit`.
+        tell: is told what was done to the value.
 
     Raises:
         TensorError: the file is of another kind, damaged, or its value does not fit.
         OSError: the file cannot be read.
     """
     name = name or str(details["name"])
-    if path.suffix.lower() in PICTURES:
-        entry: Entry = partial(_picture, path, scale=scale, offset=offset)
-    else:
+    return _fitted(_entry(path, scale, offset), details, name, path, raw, tell)
+
+
+def _entry(path: Path, scale: float | None, offset: float | None) -> Entry:
+    """What reads the value of one input from a file: its only value, or the one of the input's name."""
+
+    def read(details: Details, name: str) -> Any:
+        if path.suffix.lower() in PICTURES:
+            return load_picture(path, details, name, scale=scale, offset=offset)
         several = _entries(path)
         if several is None:
-            entry = partial(_npy, path)
-        elif name in several:
-            entry = several[name]
-        elif len(several) == 1:
+            return _npy(path, details, name)
+        if name in several:
+            return several[name](details, name)
+        if len(several) == 1:
             [entry] = several.values()
-        else:
-            raise TensorError(f"'{path}' has no entry '{name}'; it has {_list(several)}.")
-    return _fitted(entry, details, name, path)
+            return entry(details, name)
+        raise TensorError(f"'{path}' has no entry '{name}'; it has {_list(several)}.")
+
+    return read
 
 
-def _fitted(entry: Entry, details: Details, name: str, path: Path) -> Array:
+def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, tell: Tell) -> Array:
     try:
-        return fit(entry(details, name), details, name, str(path))
+        value: Any = entry(details, name)
+        if isinstance(value, Picture):
+            tell(value.notice(name))
+            value, raw = value.pixels, raw or value.raw
+        return fit(value, details, name, str(path), raw=raw, tell=tell)
     except MemoryError as error:
         raise TensorError(
             f"There is not enough memory for the value of input '{name}' in '{path}'; give it in the input's type, "
@@ -128,162 +163,20 @@ def _fitted(entry: Entry, details: Details, name: str, path: Path) -> Array:
         ) from error
 
 
-def fit(value: Any, details: Details, name: str, source: str) -> Array:
-    """A value in the type and shape of an input.
-
-    Real numbers for a quantized input are quantized; whole numbers are taken as they are. Dimensions of 1 may be missing
-    or extra, and free dimensions (-1 in the shape signature) take any size.
-
-    Raises:
-        TensorError: the value does not fit.
-    """
-    dtype = np.dtype(details["dtype"])
-    if dtype.kind == "S":
-        return _fit_shape(_strings(value, name, source), details, name, source)
-    array = _array(value)
-    if array is None or array.dtype.hasobject:
-        raise TensorError(
-            f"The value of input '{name}' in '{source}' is no array of numbers: its rows differ in length, or hold else; "
-            f"input '{name}' takes {dtype.name}."
-        )
-    _check_type(array.dtype, dtype, name, source)
-    return _fit_shape(_fit_type(array, details, dtype, name, source), details, name, source)
-
-
-def _fit_type(array: Array, details: Details, dtype: np.dtype[Any], name: str, source: str) -> Array:
-    if array.dtype == dtype:
-        return array
-    if dtype.kind in "iu" and array.dtype.kind == "f" and details["quantization"][0]:
-        return quantize(array, details)
-    if dtype.kind in "iub":
-        if array.dtype.kind not in "biuf" or (cast := _exactly(array, dtype)) is None:
-            raise TensorError(f"'{source}' holds {array.dtype} values that are no {dtype.name}, which input '{name}' takes.")
-        return cast
-    with np.errstate(all="ignore"):
-        return array.astype(dtype)
-
-
-def _exactly(array: Array, dtype: np.dtype[Any]) -> Array | None:
-    """The numbers in another type, None if it cannot hold one of them."""
-    cast = np.empty(array.size, dtype)
-    flat = array.reshape(-1)
-    with np.errstate(all="ignore"):
-        for start in range(0, array.size, _BLOCK):
-            block = flat[start : start + _BLOCK]
-            cast[start : start + _BLOCK] = block.astype(dtype)
-            if not np.array_equal(cast[start : start + _BLOCK], block):
-                return None
-    return cast.reshape(array.shape)
-
-
-def _check_type(given: np.dtype[Any], dtype: np.dtype[Any], name: str, source: str) -> None:
-    if dtype.kind == "S":
-        if given.kind not in "SUO":
-            raise TensorError(f"'{source}' holds {given} values where input '{name}' takes text.")
-    elif given.kind not in "biufcV" or (given.kind == "V" and given != dtype):
-        raise TensorError(f"'{source}' holds {given} values, input '{name}' takes {dtype.name}.")
-    elif given.kind == "c" and dtype.kind != "c":
-        raise TensorError(f"'{source}' holds complex values, input '{name}' takes {dtype.name}.")
-
-
-def quantize(real: Array, details: Details) -> Array:
-    """Real numbers as a quantized tensor's integers, rounded to nearest and clamped to its type."""
-    scale, zero_point = details["quantization"]
-    limits = np.iinfo(details["dtype"])
-    integers = np.empty(real.size, details["dtype"])
-    flat = real.reshape(-1)
-    with np.errstate(all="ignore"):
-        for start in range(0, real.size, _BLOCK):
-            steps = np.nan_to_num(np.rint(flat[start : start + _BLOCK].astype(np.float64) / scale) + zero_point)
-            integers[start : start + _BLOCK] = np.clip(steps, limits.min, limits.max).astype(details["dtype"])
-    return integers.reshape(real.shape)
-
-
-def _fit_shape(array: Array, details: Details, name: str, source: str) -> Array:
-    return array.reshape(_shape_for(array.shape, details, name, source))
-
-
-def _shape_for(given: tuple[int, ...], details: Details, name: str, source: str) -> tuple[int, ...]:
-    """The shape that a value of this one takes as an input; both have the same elements."""
-    shape = tuple(map(int, details["shape"]))
-    signature = tuple(map(int, details["shape_signature"])) or shape
-    if len(signature) != len(shape):
-        signature = shape
-    if _matches(given, signature):
-        return given
-    # The sizes that count must agree; of free dimensions there must be no doubt which is which.
-    if -1 not in signature:
-        if [d for d in given if d != 1] == [d for d in shape if d != 1]:
-            return shape
-    else:
-        padded = (1,) * (len(signature) - len(given)) + given
-        if _matches(padded, signature):
-            return padded
-    raise TensorError(f"'{source}' has the shape {_shape(given)}, input '{name}' takes {_shape(signature)}.")
-
-
 def _judge(details: Details, name: str, source: str, header: Header, held: int) -> None:
     """Refuse an array by its header."""
     dtype = np.dtype(details["dtype"])
-    _check_type(header.dtype, dtype, name, source)
-    _shape_for(header.shape, details, name, source)
+    check_type(header.dtype, dtype, name, source)
+    shape_for(header.shape, details, name, source)
     fixed = tuple(map(int, details["shape_signature"])) or tuple(map(int, details["shape"]))
     item = header.dtype.itemsize + _TEXT_OBJECT if dtype.kind == "S" else max(header.dtype.itemsize, dtype.itemsize)
     most = max(_MOST_BYTES, held)
     text_in_fixed = dtype.kind == "S" and header.nbytes > most
     if (-1 in fixed and item * (header.nbytes // max(header.dtype.itemsize, 1)) > most) or text_in_fixed:
         raise TensorError(
-            f"'{source}' holds {_shape(header.shape)} values of {header.dtype} for input '{name}', more than the {most} bytes that a "
+            f"'{source}' holds {list(header.shape)} values of {header.dtype} for input '{name}', more than the {most} bytes that a "
             "file of its size may give; give fewer, or an .npy file."
         )
-
-
-def _matches(shape: Sequence[int], signature: Sequence[int]) -> bool:
-    return len(shape) == len(signature) and all(s in (-1, d) for d, s in zip(shape, signature))
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return "[" + ", ".join("any" if dim == -1 else str(dim) for dim in shape) + "]"
-
-
-def _strings(value: Any, name: str, source: str) -> Array:
-    try:
-        array = np.asarray(value, object)
-        flat = np.empty(array.size, object)
-        for i, item in enumerate(array.ravel().tolist()):
-            if not isinstance(item, str | bytes):
-                what = repr(item)[:40] if isinstance(item, int | float | bool | None) else f"a {type(item).__name__}"
-                raise TensorError(f"'{source}' holds {what} where input '{name}' takes text.")
-            flat[i] = item.encode() if isinstance(item, str) else item
-    except TensorError:
-        raise
-    except (ValueError, OverflowError) as error:  # rows that differ, half a surrogate pair, characters that are none
-        raise TensorError(
-            f"'{source}' holds text for input '{name}' that has no form in UTF-8, or uneven rows: {error}."
-        ) from error
-    return flat.reshape(array.shape)
-
-
-def _array(value: Any) -> Array | None:
-    """Numbers in nested lists as an array; None for anything else, before numpy makes room for it."""
-    if not isinstance(value, list):
-        try:
-            return np.asarray(value)
-        except (ValueError, OverflowError, TypeError):
-            return None
-    shape: list[int] = []
-    level: list[Any] = [value]
-    while level and all(isinstance(row, list) for row in level):
-        shape.append(len(level[0]))
-        if len(shape) > 32 or any(len(row) != shape[-1] for row in level):
-            return None
-        level = list(chain.from_iterable(level))
-    if any(issubclass(kind, (str, bytes, list, dict)) for kind in {*map(type, level)}):
-        return None  # numpy would give every text the room of the longest
-    try:
-        return np.asarray(level).reshape(shape) if {*map(type, level)} <= {int, float, bool} else np.asarray(value)
-    except (ValueError, OverflowError, TypeError):
-        return None
 
 
 def _split(text: str, details: Mapping[str, Details]) -> tuple[str | None, Path]:
@@ -320,7 +213,10 @@ def _read_json(path: Path) -> Any:
 
     content = read_file(path)
     try:
-        return json.loads(content.decode("utf-8"))
+        signed = _NEGATIVE_ZERO.search(content) is not None
+        return json.loads(
+            content.decode("utf-8"), parse_float=_float, parse_int=_integer if signed else None, object_pairs_hook=_object
+        )
     except RecursionError as error:
         raise TensorError(f"'{path}' is nested too deeply for a value of an input; give nested lists of numbers.") from error
     except MemoryError as error:
@@ -329,12 +225,26 @@ def _read_json(path: Path) -> Any:
         raise TensorError(f"'{path}' is no .json file, or a damaged one: {error}.") from error
 
 
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is beyond float64; Infinity stands for the infinite")
+    return number
+
+
+def _integer(text: str) -> float | int:
+    return -0.0 if text == "-0" else int(text)
+
+
+def _object(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(entries)
+    if len(found) < len(entries):
+        raise ValueError("two entries of an object have the same name")
+    return found
+
+
 def _given(value: Any, details: Details, name: str) -> Any:
     return value
-
-
-def _picture(path: Path, details: Details, name: str, *, scale: float | None, offset: float | None) -> Array:
-    return load_picture(path, details, name, scale=scale, offset=offset)
 
 
 def _npy(path: Path, details: Details, name: str) -> Array:

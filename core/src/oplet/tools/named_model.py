@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet.runtime.interpreter import Interpreter
+from oplet.schema.enums import TensorType
+from oplet.tools.values.normalization import normalization_of
 from oplet.tuning.random_inputs import random_input
 
 __all__ = ["Details", "NamedModel"]
+
+#: Types whose integers have fewer values than the bytes that numpy has for them.
+_LIMITS = {TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15), TensorType.INT2: (-2, 1)}
 
 Details = dict[str, Any]
 Array = NDArray[Any]
@@ -23,8 +29,10 @@ class NamedModel:
 
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
-        inputs: each input's details, by name, in the model's order.
+        inputs: each input's details, by name, in the model's order; with the "limits" of integers of 2 and 4 bits, and what tells the
+            "normalization" of pixels.
         outputs: each output's details; after a call with the shapes that it gave.
+        interpreter: the interpreter.
 
     Args:
         signature: which signature; the only one if None, or else the first subgraph.
@@ -38,18 +46,25 @@ class NamedModel:
         if signature is None and len(keys) == 1:
             [signature] = keys
         self.signature = signature or ""
-        self._interpreter = interpreter
+        self.interpreter = interpreter
         self._runner = None if signature is None else interpreter.get_signature_runner(signature)
         if self._runner is None:
             self.inputs = _by_name(interpreter.get_input_details())
         else:
             self.inputs = _in_order(self._runner.get_input_details(), interpreter.get_input_details())
+        subgraph = interpreter._subgraphs[interpreter._subgraph_of(signature) if signature else 0]
+        for details in self.inputs.values():
+            if (limits := _LIMITS.get(subgraph.tensors[details["index"]].type)) is not None:
+                details["limits"] = limits
+            if details["index"] in subgraph.inputs:
+                position = subgraph.inputs.index(details["index"])
+                details["normalization"] = partial(normalization_of, interpreter._model, subgraph.index, position)
 
     @property
     def outputs(self) -> dict[str, Details]:
         if self._runner is None:
-            return _by_name(self._interpreter.get_output_details())
-        return _in_order(self._runner.get_output_details(), self._interpreter.get_output_details())
+            return _by_name(self.interpreter.get_output_details())
+        return _in_order(self._runner.get_output_details(), self.interpreter.get_output_details())
 
     def complete(self, given: Mapping[str, tuple[Array, str]], seed: int) -> dict[str, tuple[Array, str]]:
         """A value for every input, and where it is from: what is given, "random" for the rest."""
@@ -64,7 +79,7 @@ class NamedModel:
         return {name: outputs[name] for name in self.outputs}
 
     def _run_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        interpreter = self._interpreter
+        interpreter = self.interpreter
         for name, details in self.inputs.items():
             if tuple(interpreter._get_tensor_details(details["index"], 0)["shape"]) != values[name].shape:
                 interpreter.resize_tensor_input(details["index"], values[name].shape, strict=True)

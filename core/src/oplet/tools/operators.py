@@ -40,7 +40,8 @@ def operators_page(resolver: OpResolver, package: str) -> str:
 
 def _row(claim: Claim, registration: Registration) -> str:
     versions = str(claim.min_version) if claim.min_version == claim.max_version else f"{claim.min_version} to {claim.max_version}"
-    return f"| {op_label(claim.op)} | {versions} | {_types(registration.types)} | {registration.differences} |"
+    types = _types(registration.types) + (f"; only {registration.limits}" if registration.limits is not None else "")
+    return f"| {op_label(claim.op)} | {versions} | {types} | {registration.differences} |"
 
 
 def _types(types: Iterable[TensorType]) -> str:

@@ -14,8 +14,9 @@ from oplet.errors import TensorError
 from oplet.model.files import read_file
 from oplet.model.whole_file import whole_file, write_whole
 from oplet.schema.naming import shown
+from oplet.tools.values.scaling import dequantize
 
-__all__ = ["Score", "check_suffix", "dequantize", "read_labels", "save_outputs", "top_scores"]
+__all__ = ["Score", "as_lists", "check_suffix", "read_labels", "save_outputs", "top_scores"]
 
 Array = NDArray[Any]
 #: Bytes of a member's name in a zip archive, less what numpy adds.
@@ -30,7 +31,7 @@ class Score:
     Attributes:
         index: its place in the output.
         label: its name, "" if there is none.
-        value: the value; of a quantized output the real number.
+        value: the value; of a quantized output the real number unless it was asked for raw.
     """
 
     index: int
@@ -38,16 +39,9 @@ class Score:
     value: float
 
 
-def dequantize(values: Array, details: Mapping[str, Any]) -> Array:
-    """The real numbers of a quantized tensor; values of other tensors as they are."""
-    scale, zero_point = details["quantization"]
-    if not scale or values.dtype.kind not in "iu":
-        return values
-    real: Array = (values.astype(np.float64) - zero_point) * scale
-    return real
-
-
-def top_scores(values: Array, details: Mapping[str, Any], count: int, labels: Sequence[str] = ()) -> list[Score]:
+def top_scores(
+    values: Array, details: Mapping[str, Any], count: int, labels: Sequence[str] = (), *, raw: bool = False
+) -> list[Score]:
     """The highest values of an output that is one row of scores, the highest first.
 
     Args:
@@ -55,13 +49,14 @@ def top_scores(values: Array, details: Mapping[str, Any], count: int, labels: Se
         details: its dictionary of `Interpreter.get_output_details`.
         count: how many.
         labels: the names of the scores, in order.
+        raw: leave a quantized output's integers as they are.
 
     Raises:
         TensorError: the output is not one row of numbers.
     """
     if values.dtype.kind not in "iufV" or values.size != max(values.shape, default=1):
         raise TensorError(f"Output '{details['name']}' of shape {list(values.shape)} is not one row of scores.")
-    scores = dequantize(values.reshape(-1), details).astype(np.float64)
+    scores = (values if raw else dequantize(values, details)).reshape(-1).astype(np.float64)
     # NaN sorts first in descending order of the negative, so that it is seen; equal scores stay in order.
     order = np.argsort(np.where(np.isnan(scores), -np.inf, -scores), kind="stable")[:count]
     return [Score(int(i), labels[i] if i < len(labels) else "", float(scores[i])) for i in order]
@@ -92,10 +87,13 @@ def check_suffix(path: Path) -> None:
 
 
 def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
-    """Write outputs as they are (not dequantized): .npz and .json by name, .npy for a single one.
+    """Write values as they are (`oplet.tools.run.Value.told` makes real ones): .npz and .json by name, .npy for a single one.
+
+    Text of .json that is no UTF-8 has a lone surrogate, U+DC80 to U+DCFF, for each byte, as Python's "surrogateescape" has it.
 
     Raises:
-        TensorError: the file's ending is unknown, or several outputs are to go into an .npy.
+        TensorError: the file's ending is unknown, several outputs are to go into an .npy, or text ends in a NUL, which .npy and .npz
+            drop.
         OSError: the file cannot be written.
     """
     import json
@@ -104,9 +102,9 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
     check_suffix(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        write_whole(path, json.dumps({name: _plain(value) for name, value in outputs.items()}) + "\n")
+        write_whole(path, json.dumps({name: as_lists(value) for name, value in outputs.items()}) + "\n")
         return
-    arrays = {name: _storable(value) for name, value in outputs.items()}
+    arrays = {name: _storable(value, name, path) for name, value in outputs.items()}
     if suffix == ".npy":
         if len(arrays) != 1:
             raise TensorError(f"An .npy file holds one array and the model has {len(arrays)} outputs; write an .npz.")
@@ -139,19 +137,22 @@ def _check_member(name: str, path: Path) -> None:
         raise TensorError(f"'{path}' cannot hold the output '{shown(name)}', whose name {reason}; write a .json, which can.")
 
 
-def _storable(array: Array) -> Array:
+def _storable(array: Array, name: str, path: Path) -> Array:
     """The array in a type that numpy's files know: text as bytes of one length, bfloat16 and the like as float32."""
     if array.dtype.hasobject:
-        return np.array([bytes(item) for item in array.ravel().tolist()], np.bytes_).reshape(array.shape)
+        texts = [bytes(item) for item in array.ravel().tolist()]
+        if any(text.endswith(b"\0") for text in texts):
+            raise TensorError(f"'{path}' cannot hold the text of '{shown(name)}' that ends in a NUL; write a .json, which can.")
+        return np.array(texts, np.bytes_).reshape(array.shape)
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
-def _plain(array: Array) -> Any:
+def as_lists(array: Array) -> Any:
     """The array as nested lists of what JSON has: complex numbers as pairs, bytes as text."""
     if array.dtype.hasobject or array.dtype.kind == "S":
         text = np.empty(array.size, object)
-        text[:] = [bytes(item).decode(errors="backslashreplace") for item in array.ravel().tolist()]
+        text[:] = [bytes(item).decode(errors="surrogateescape") for item in array.ravel().tolist()]
         return text.reshape(array.shape).tolist()
     if array.dtype.kind == "c":
         return np.stack([array.real, array.imag], axis=-1).tolist()
-    return _storable(array).tolist()
+    return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()

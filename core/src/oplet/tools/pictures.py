@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
 from oplet.model.files import open_file
+from oplet.tools.values.notices import Notice
+from oplet.tools.values.scaling import scaling_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "load_picture"]
+__all__ = ["SUFFIXES", "Picture", "load_picture"]
 
 #: The files that are taken for pictures.
 SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -27,6 +30,8 @@ _FORMATS = ("PNG", "JPEG")
 _MOST_PIXELS = _MOST_VALUES = 1 << 26
 
 _ORIENTATION = 0x0112
+#: Modes with a channel for it; other pictures may have a colour that stands for it.
+_TRANSPARENT = ("RGBA", "RGBa", "LA", "La", "PA")
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
@@ -46,18 +51,49 @@ class _Layout(NamedTuple):
     channels_first: bool
 
 
-def load_picture(
-    path: Path, details: Mapping[str, Any], name: str = "", *, scale: float | None = None, offset: float | None = None
-) -> NDArray[Any]:
+@dataclass
+class Picture:
     """A picture as the value of an input.
 
-    It becomes greyscale, RGB or RGBA by the input's channels, and is resized to its height and width (by area when it
-    shrinks, bilinear when it grows). With `scale` or `offset`, real = pixel * scale + offset, which a quantized input
-    then quantizes. Without, pixels of 0..255 become 0..1 for float inputs, and the whole range of the type for 8-bit ones.
+    Attributes:
+        pixels: the value.
+        raw: whether it is the input's own integers, not real values.
+        path: the file.
+        done: what was done to it, step by step.
+        facts: the same for programs.
+    """
+
+    path: Path
+    done: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    pixels: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    raw: bool = False
+
+    def did(self, what: str, **facts: Any) -> None:
+        """Note a step."""
+        self.done.append(what)
+        self.facts.update(facts)
+
+    def notice(self, name: str) -> Notice:
+        """What was done, for whoever gave the picture."""
+        return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", self.facts)
+
+
+def load_picture(
+    path: Path, details: Mapping[str, Any], name: str = "", *, scale: float | None = None, offset: float | None = None
+) -> Picture:
+    """A picture as the value of an input.
+
+    It is turned as its EXIF data say, becomes greyscale, RGB or RGBA by the input's channels (transparency is left out, of several
+    frames the first is taken, 16 bits of grey become 8), and is stretched to its height and width (by area when it shrinks, bilinear
+    when it grows; never cut). With `scale` or `offset`, real = pixel * scale + offset, which a quantized input
+    then quantizes. Without, pixels of 0..255 become (pixel - mean) / std for float inputs where the model's metadata say so, else
+    0..1, and the whole range of the type for 8-bit ones.
 
     Args:
         path: the file.
-        details: the input's dictionary of `Interpreter.get_input_details`.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "normalization" is a function that gives what the
+            model's metadata say, or None.
         name: what messages call the input.
         scale: 1 if only `offset` is given.
         offset: 0 if only `scale` is given.
@@ -68,18 +104,20 @@ def load_picture(
     """
     name = name or str(details["name"])
     layout = _layout(details, name, path)
+    picture = Picture(path)
     with open_file(path) as file:  # first, so that a missing file is told as such
-        image = _open(path, file, layout)
-    pixels = _resized(image, layout)
+        image = _open(path, file, layout, picture)
+    pixels = _resized(image, layout, picture)
     pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
     if layout.channels_first:
         pixels = pixels.transpose(2, 0, 1)
+    _scale(picture, pixels, details, name, scale, offset, 0 if layout.channels_first else 2)
     rank = len(details["shape"])
     if rank == 2:
-        pixels = pixels.reshape(pixels.shape[:2])
+        picture.pixels = picture.pixels.reshape(pixels.shape[:2])
     elif rank == 4:
-        pixels = pixels[np.newaxis]
-    return _scaled(pixels, details, name, scale, offset)
+        picture.pixels = picture.pixels[np.newaxis]
+    return picture
 
 
 def _layout(details: Mapping[str, Any], name: str, path: Path) -> _Layout:
@@ -101,7 +139,7 @@ def _layout(details: Mapping[str, Any], name: str, path: Path) -> _Layout:
     )
 
 
-def _open(path: Path, file: IO[bytes], layout: _Layout) -> Image:
+def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Image:
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError as error:
@@ -111,11 +149,24 @@ def _open(path: Path, file: IO[bytes], layout: _Layout) -> Image:
             warnings.simplefilter("ignore")
             opened = Image.open(file, formats=_FORMATS)  # reads the header only
             _check_size(path, opened, layout)
-            image: Image.Image = ImageOps.exif_transpose(opened) if _turned(opened) else opened
+            picture.did(f"{opened.width} x {opened.height} {opened.mode}", size=[opened.width, opened.height], mode=opened.mode)
+            frames = getattr(opened, "n_frames", 1)
+            if frames > 1:
+                picture.did(f"the first of {frames} frames", frames=frames)
+            turned = _turned(opened)
+            image: Image.Image = ImageOps.exif_transpose(opened) if turned else opened
+            if turned:
+                picture.did("turned as its EXIF data say", turned=True)
+            transparent = image.mode in _TRANSPARENT or "transparency" in image.info
             if image.mode.startswith("I"):  # 16 bits of grey, which convert() would clip instead of scale
                 image = Image.fromarray(_eight_bits(np.asarray(image)))
+                picture.did("16 bits of grey to 8", bits=16)
             mode = _MODES[layout.channels]
             image.load()
+            if image.mode != mode:
+                picture.did(f"converted to {mode}", converted=mode)
+            if transparent and layout.channels != 4:
+                picture.did("transparency left out", transparency="left out")
             return image if image.mode == mode else image.convert(mode)
     except TensorError:
         raise
@@ -160,7 +211,7 @@ def _check_size(path: Path, image: Image, layout: _Layout) -> None:
         )
 
 
-def _resized(image: Image, layout: _Layout) -> NDArray[np.uint8]:
+def _resized(image: Image, layout: _Layout, picture: Picture) -> NDArray[np.uint8]:
     from PIL.Image import Resampling
 
     height = image.height if layout.height == -1 else layout.height
@@ -169,24 +220,51 @@ def _resized(image: Image, layout: _Layout) -> NDArray[np.uint8]:
         return np.zeros((height, width, layout.channels), np.uint8)
     if (image.height, image.width) != (height, width):
         shrinks = height <= image.height and width <= image.width
+        across, down = width / image.width, height / image.height
+        even = max(across, down) * 0.99 <= min(across, down)
+        how = f"resized to {width} x {height}" + ("" if even else f" (stretched: {across:.3g} across, {down:.3g} down)")
+        picture.did(how, resized=[width, height], stretched=not even, filter="box" if shrinks else "bilinear")
         image = image.resize((width, height), Resampling.BOX if shrinks else Resampling.BILINEAR)
     return np.asarray(image, np.uint8)
 
 
-def _scaled(
-    pixels: NDArray[np.uint8], details: Mapping[str, Any], name: str, scale: float | None, offset: float | None
-) -> NDArray[Any]:
+def _scale(
+    picture: Picture,
+    pixels: NDArray[np.uint8],
+    details: Mapping[str, Any],
+    name: str,
+    scale: float | None,
+    offset: float | None,
+    channels: int,
+) -> None:
+    """Make the input's numbers of pixels, whose channels are along that dimension."""
     dtype = np.dtype(details["dtype"])
-    real: NDArray[Any]
+    scaling = scaling_of(details)
     if scale is not None or offset is not None:
-        real = pixels * np.float64(1 if scale is None else scale) + (offset or 0.0)
-        return real if details["quantization"][0] or dtype.kind == "f" else np.rint(real)
-    if dtype.kind == "f":
-        real = pixels / np.float64(255)
-        return real
-    if dtype.kind in "iu":
-        if dtype.itemsize == 1:  # the range of pixels on the range of the type
-            return (pixels.astype(np.int16) + int(np.iinfo(details["dtype"]).min)).astype(dtype)
-        if not details["quantization"][0]:
-            return pixels
-    raise TensorError(f"Input '{name}' is {dtype.name}; say how pixels become its numbers, with a scale and an offset.")
+        factor, added = 1.0 if scale is None else scale, offset or 0.0
+        if not np.isfinite(factor) or not np.isfinite(added):
+            raise TensorError(f"Pixels of '{picture.path}' cannot become pixel * {factor} + {added}; give finite numbers.")
+        real = pixels * np.float64(factor) + added
+        picture.pixels = real if scaling is not None or dtype.kind in "fVc" else np.rint(real)
+        picture.did(f"pixels * {factor:.6g} + {added:.6g}", scale=factor, offset=added)
+    elif dtype.kind in "fV" and (said := details.get("normalization", lambda: None)()) is not None:
+        picture.pixels = said.apply(pixels, channels)
+        how = f"pixels became (pixel - mean) / std with {said}, as the model's metadata say"
+        picture.did(how, mean=list(said.mean), std=list(said.std))
+    elif dtype.kind in "fV":
+        picture.pixels = pixels / np.float64(255)
+        picture.did("pixels 0..255 became 0..1", scale=1 / 255, offset=0.0)
+    elif dtype.kind in "iu" and dtype.itemsize == 1 and "limits" not in details:  # the range of pixels on the range of the type
+        least = int(np.iinfo(details["dtype"]).min)
+        picture.pixels, picture.raw = (pixels.astype(np.int16) + least).astype(dtype), True
+        real_range = ""
+        if scaling is not None and len(scaling.scales) == 1:
+            low, high = scaling.range()
+            real_range = f", real values {low:.6g} to {high:.6g}"
+            picture.facts["real"] = [low, high]
+        picture.did(f"pixels 0..255 became {dtype.name} {least}..{least + 255}{real_range}", raw=[least, least + 255])
+    elif dtype.kind in "iu" and scaling is None:
+        picture.pixels = pixels
+        picture.did(f"pixels 0..255 as {dtype.name}", raw=[0, 255])
+    else:
+        raise TensorError(f"Input '{name}' is {dtype.name}; say how pixels become its numbers, with a scale and an offset.")

@@ -14,6 +14,8 @@ from oplet.runtime.describe.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.inputs import load_inputs
 from oplet.tools.named_model import Details, NamedModel
+from oplet.tools.values.notices import Notice, Tell, warn
+from oplet.tools.values.scaling import dequantize
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -28,15 +30,28 @@ class Value:
 
     Attributes:
         name: the signature's name for it, or the tensor's.
-        array: the value.
+        array: the value as the tensor holds it.
         details: its dictionary of `Interpreter.get_input_details` or `get_output_details`.
         source: the file that it came from, "random", or "" for outputs.
+        raw: whether people are to see it as the tensor holds it.
+        notices: what was done to an input on its way.
     """
 
     name: str
     array: NDArray[Any]
     details: Details
     source: str = ""
+    raw: bool = False
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def told(self) -> NDArray[Any]:
+        """The value as people are to see it: the real values of a quantized tensor, unless it was asked for raw.
+
+        Raises:
+            TensorError: its quantization cannot be applied.
+        """
+        return self.array if self.raw else dequantize(self.array, self.details, self.name)
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,7 @@ class RunResult:
         outputs: the outputs, in order.
         providers: how many nodes each package's kernels ran, by "name version".
         choice: what was chosen and why, where that was asked for; else "".
+        raw: whether values are the tensors' own, not the real ones.
     """
 
     signature: str
@@ -56,6 +72,7 @@ class RunResult:
     outputs: list[Value]
     providers: dict[str, int]
     choice: str = ""
+    raw: bool = False
 
 
 def run_model(
@@ -70,8 +87,12 @@ def run_model(
     plugins: PluginManager | None = None,
     delegates: Sequence[Delegate] | str = (),
     use_mmap: bool = True,
+    raw: bool = False,
+    tell: Tell = warn,
 ) -> RunResult:
     """Run a model once.
+
+    Values are real ones, in and out, unless `raw`: see `oplet.tools.values`.
 
     Args:
         model: the .tflite file, or its bytes.
@@ -84,6 +105,8 @@ def run_model(
         plugins: where the kernels come from; all that are installed by default.
         delegates: what claims nodes first, in this order, or "auto" for what is fastest.
         use_mmap: False to read the model's file into memory in place of mapping it.
+        raw: take and give the integers of quantized tensors.
+        tell: is told what was done to inputs; `Value.notices` has it too.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -99,16 +122,26 @@ def run_model(
         use_mmap=use_mmap,
     )
     named = NamedModel(interpreter, signature)
-    given = load_inputs(inputs, named.inputs, scale=scale, offset=offset)
+    notices: list[Notice] = []
+
+    def note(notice: Notice) -> None:
+        notices.append(notice)
+        tell(notice)
+
+    given = load_inputs(inputs, named.inputs, scale=scale, offset=offset, raw=raw, tell=note)
     fed = named.complete(given, seed)
     outputs = named({name: array for name, (array, _) in fed.items()})
     after = named.outputs
     return RunResult(
         signature=named.signature,
-        inputs=[Value(name, array, named.inputs[name], source) for name, (array, source) in fed.items()],
-        outputs=[Value(name, array, after[name]) for name, array in outputs.items()],
+        inputs=[
+            Value(name, array, named.inputs[name], source, raw, tuple(notice for notice in notices if notice.input == name))
+            for name, (array, source) in fed.items()
+        ],
+        outputs=[Value(name, array, after[name], raw=raw) for name, array in outputs.items()],
         providers=providers_of(interpreter),
         choice=str(interpreter.choice or ""),
+        raw=raw,
     )
 
 

@@ -1,11 +1,19 @@
-"""Values of a run as text."""
+"""Values of a run as text, and for programs."""
 
 from __future__ import annotations
 
-from oplet.tools.outputs import dequantize
-from oplet.tools.run import Value
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
 
-__all__ = ["described", "head"]
+import numpy as np
+
+from oplet.errors import TensorError
+from oplet.tools.outputs import Score, as_lists, top_scores
+from oplet.tools.run import RunResult, Value
+from oplet.tools.values.scaling import dequantize, scaling_of
+
+__all__ = ["as_json", "described", "head", "highest"]
 
 _HEAD = 6
 
@@ -13,18 +21,89 @@ _HEAD = 6
 def described(value: Value) -> tuple[str, str, str]:
     """Name, type and shape of a value."""
     kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
-    scale, zero_point = value.details["quantization"]
-    if scale:
-        kind += f" (scale {scale:.6g}, zero point {zero_point})"
+    scaling = scaling_of(value.details)
+    if scaling is not None:
+        kind += f" ({scaling.parameters})"
     return value.name, kind, str(list(value.array.shape))
 
 
 def head(value: Value) -> str:
-    """The first values, of quantized tensors the real numbers."""
+    """The first values, of quantized tensors the real numbers unless they were asked for raw, or have none."""
     flat = value.array.reshape(-1)
-    shown = dequantize(flat[:_HEAD], value.details).tolist()
+    shown = flat[:_HEAD]
+    if not value.raw:
+        try:
+            scaling = scaling_of(value.details)
+            one = scaling is None or len(scaling.scales) == 1
+            shown = dequantize(shown, value.details) if one else value.told.reshape(-1)[:_HEAD]
+        except TensorError as error:
+            return f"{', '.join(map(str, shown.tolist()))}: raw, {error}"
     more = ", ..." if flat.size > _HEAD else ""
-    return ", ".join(map(_number, shown)) + more
+    return ", ".join(map(_number, shown.tolist())) + more
+
+
+def highest(
+    result: RunResult, count: int, labels: Sequence[str], file: str, complain: Callable[[str], None]
+) -> dict[str, list[Score]]:
+    """The highest scores of every output that is one row of them, by its name.
+
+    Args:
+        count: how many of each.
+        labels: their names, in order.
+        file: where the labels are from.
+        complain: is told of labels that are too many or too few.
+
+    Raises:
+        TensorError: there is no such output, or its quantization cannot be applied.
+    """
+    rows = [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
+    if not rows:
+        raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
+    for value in rows:
+        if labels and len(labels) != value.array.size:
+            complain(f"'{file}' has {len(labels)} labels for {value.array.size} scores.")
+    return {value.name: top_scores(value.array, value.details, count, labels, raw=value.raw) for value in rows}
+
+
+def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None) -> dict[str, Any]:
+    """What a run gave, for JSON.
+
+    Args:
+        written: the file that has the outputs' values; "" if none has, then they are here.
+        top: what `highest` gave, if it was asked.
+
+    Raises:
+        TensorError: an output's quantization cannot be applied.
+    """
+    return {
+        "signature": result.signature,
+        "raw": result.raw,
+        "nodes": result.providers,
+        **({"choice": result.choice} if result.choice else {}),
+        "inputs": [
+            {**_as_json(value), "source": value.source, "notices": [notice.as_dict() for notice in value.notices]}
+            for value in result.inputs
+        ],
+        "outputs": [{**_as_json(value), **({} if written else {"values": as_lists(value.told)})} for value in result.outputs],
+        **({} if top is None else {"top": {name: list(map(asdict, scores)) for name, scores in top.items()}}),
+        **({"written": written} if written else {}),
+    }
+
+
+def _as_json(value: Value) -> dict[str, Any]:
+    scaling = scaling_of(value.details)
+    told: dict[str, Any] = {
+        "name": value.name,
+        "type": "string" if value.array.dtype.hasobject else str(value.array.dtype),
+        "shape": list(value.array.shape),
+    }
+    if scaling is not None:
+        told["quantization"] = {
+            "scales": np.asarray(scaling.scales, np.float64).tolist(),
+            "zero_points": scaling.zero_points.tolist(),
+            "dimension": scaling.dimension,
+        }
+    return told
 
 
 def _number(value: object) -> str:

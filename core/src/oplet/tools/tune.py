@@ -12,6 +12,7 @@ from oplet.model.verify import verify
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.inputs import load_inputs
 from oplet.tools.named_model import NamedModel
+from oplet.tools.values.notices import Tell, warn
 from oplet.tuning.choosing import Choice, choose
 from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds
 
@@ -32,6 +33,8 @@ def tune_model(
     bounds: Bounds = DEFAULT_BOUNDS,
     again: bool = True,
     progress: Progress | None = None,
+    raw: bool = False,
+    notify: Tell = warn,
 ) -> Choice:
     """Measure a model in every way that is installed, and remember the fastest for `experimental_delegates="auto"`.
 
@@ -43,6 +46,8 @@ def tune_model(
         bounds: what measuring keeps to.
         again: measure, also if a choice is remembered.
         progress: is told what is being measured.
+        raw: inputs hold a quantized tensor's integers, not real values.
+        notify: is told what was done to inputs.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -57,7 +62,8 @@ def tune_model(
     given = {}
     if inputs:
         named = NamedModel(open((), ()))
-        given = {named.inputs[name]["index"]: value for name, (value, _) in load_inputs(inputs, named.inputs).items()}
+        loaded = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
+        given = {named.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
     return choose(
         model,
         plugins,

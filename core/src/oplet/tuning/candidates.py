@@ -49,7 +49,7 @@ def kernel_sets(manager: PluginManager, ops: Sequence[tuple[BuiltinOperator, int
     loaded = [info for info in manager.plugins() if info.state == "loaded"]
     builtin = [info for info in loaded if info.tier == "builtin"]
     served = [(op, version) for op, version in ops if any(_serves(info, op, version) for info in builtin)]
-    rivals = [i for i in loaded if i.tier == "plugin" and any(_serves(i, op, version) for op, version in served)]
+    rivals = [i for i in loaded if i.tier in ("fast", "plugin") and any(_serves(i, op, version) for op, version in served)]
     if not rivals:
         return [Candidate()]
     names = tuple(info.name for info in builtin)

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from oplet.errors import DelegateError, failures, text_of
 from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
-from oplet.tuning.errors import output_error
+from oplet.tuning.differences import Difference, largest_error, output_differences
 from oplet.tuning.random_inputs import nudged_input, random_input
+from oplet.tuning.spreads import spread_of
+from oplet.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -44,10 +46,6 @@ _HOPELESS = 2.0
 _CLOSE = 1.25
 _FINAL_ROUNDS = 15
 _FINAL_SECONDS = 4.0
-#: How often the inputs are nudged to see what the model makes of it.
-_NUDGES = 2
-#: An engine that is as right as the built-in kernels may be off by so many times what was seen then.
-_SPREADS = 2.0
 #: How often one runs in its turn. The first run does not count: threads of the one before may still wait for work, on a core.
 _TURN = 6
 
@@ -56,12 +54,12 @@ class Bounds(NamedTuple):
     """What measuring keeps to.
 
     Attributes:
-        max_error: how far off the outputs may be, see `output_error`; where the model makes more than half
-            of that of a last bit of its inputs, twice what it makes of it.
+        max_error: how far off an output may be, as a part of its scale; None for what goes with its type and the kind of model, as
+            in `oplet compare`. Where the model makes more than half of that of a last bit of its inputs, twice what it makes of it.
         max_seconds: nothing is begun after so long; what is under way (a compilation, say) is not cut off.
     """
 
-    max_error: float = 0.01
+    max_error: float | None = None
     max_seconds: float = 60.0
 
 
@@ -75,7 +73,7 @@ class Trial:
     Attributes:
         candidate: the candidate.
         seconds: the median of an invoke, None if it was not run.
-        error: of its outputs against the built-in kernels', see `output_error`; None if either did not run.
+        error: the largest of its outputs against the built-in kernels', as a part of an output's scale; None if either did not run.
         claimed: how many nodes its delegates claimed, in order.
         nodes: how many nodes the model has.
         why: why it cannot be chosen; "" if it can.
@@ -111,28 +109,23 @@ class _Runner:
         self.interpreter.invoke()
         return time.perf_counter() - start
 
-    def spread(self) -> float:
-        """How far the outputs move when the inputs change by what no engine is wrong to change them by, see `nudged_input`.
-
-        0 if the outputs move by themselves from run to run: what comes of random numbers or of a kept state says nothing here.
-        """
-        random = np.random.default_rng(0)
+    def spreads(self) -> list[float]:
+        """By which part of its scale each output may be off, see `spread_of`."""
+        random_free = {
+            d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
+        }
         details = {d["index"]: d for d in self.interpreter.get_input_details()}
-        given = {index: np.array(self.interpreter.get_tensor(index)) for index in details}
-        if self._moved(given) != 0:
-            return 0.0
-        nudged = [{i: nudged_input(value, details[i], random) for i, value in given.items()} for _ in range(_NUDGES)]
-        widest = max(map(self._moved, nudged))
-        self._moved(given)
-        return widest
 
-    def _moved(self, inputs: Mapping[int, Array]) -> float:
-        """How far off the first run's the outputs of these inputs are."""
-        self.interpreter.reset_all_variables()
-        for index, value in inputs.items():
-            self.interpreter.set_tensor(index, value)
-        self.interpreter.invoke()
-        return output_error([np.array(self.interpreter.get_tensor(d["index"])) for d in self.details], self.outputs, self.details)
+        def answers(random: np.random.Generator | None) -> list[dict[int, Array]]:
+            self.interpreter.reset_all_variables()
+            for index, value in random_free.items():
+                self.interpreter.set_tensor(index, value if random is None else nudged_input(value, details[index], random))
+            self.interpreter.invoke()
+            return [{place: np.array(self.interpreter.get_tensor(d["index"])) for place, d in enumerate(self.details)}]
+
+        found = spread_of(answers, {place: d["quantization"] for place, d in enumerate(self.details)})
+        answers(None)
+        return list(found.values())
 
     def close(self) -> None:
         self.interpreter.close()
@@ -141,11 +134,15 @@ class _Runner:
 class _Contest:
     """The trials so far, and the runners of those that may still win."""
 
-    def __init__(self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float, until: float) -> None:
+    def __init__(
+        self, open: Open, manager: PluginManager, inputs: dict[int, Array], max_error: float | None, until: float
+    ) -> None:
         self._open = open
         self._manager = manager
         self._inputs = inputs
-        self._max_error = max_error  # and no less than the model's own spread, once it is known
+        self._max_error = max_error
+        self._spreads: list[float] = []
+        self._kind = ModelKind.FLOAT32
         self._until = until
         self._reference: list[Array] | None = None
         self.trials: dict[Candidate, Trial] = {}
@@ -176,16 +173,27 @@ class _Contest:
             return replace(trial, why=_first_line(error))
         if not self.trials:
             self._reference = runner.outputs
-            self._max_error = max(self._max_error, _SPREADS * runner.spread())
-        off = None if self._reference is None else output_error(runner.outputs, self._reference, runner.details)
-        trial = replace(trial, error=off)
-        if off is not None and not off <= self._max_error:
+            self._spreads = runner.spreads()
+            self._kind = kind_of(node for subgraph in runner.interpreter._subgraphs for node in subgraph.nodes)
+        found = [] if self._reference is None else self._judge(runner)
+        trial = replace(trial, error=None if self._reference is None else largest_error(found))
+        wrong = next((difference for difference in found if not difference.passed), None)
+        if wrong is not None:
             runner.close()
-            return replace(trial, seconds=runner.first, why=f"its error of {off:.2g} is above {self._max_error:g}")
+            return replace(trial, seconds=runner.first, why=_why(wrong))
         trial = replace(trial, seconds=self._time(runner))
         self._runners[candidate] = runner
         self._drop_the_slow(trial)
         return trial
+
+    def _judge(self, runner: _Runner) -> list[Difference]:
+        """How far the outputs are from the built-in kernels', and whether they are the same answer."""
+        return output_differences(runner.outputs, self._reference or [], runner.details, self._tolerance, self._spreads)
+
+    def _tolerance(self, dtype: np.dtype[Any], quantized: bool) -> Tolerance:
+        if self._max_error is None:
+            return tolerance_for(dtype, quantized, self._kind)
+        return Tolerance(f"{self._max_error:g}", self._max_error, None)
 
     def _complete_inputs(self, interpreter: Interpreter) -> None:
         """Random values where none were given; every candidate gets the same."""
@@ -295,6 +303,13 @@ def _unclaimed(candidate: Candidate, interpreter: Interpreter, claimed: Sequence
     reasons = [report.error or next(iter(report.unsupported.values()), "") for report in reports]
     reason = next((text for text, count in zip(reasons, claimed) if not count and text), "")
     return f"{name} claims no node" + (f": {reason}" if reason else "")
+
+
+def _why(wrong: Difference) -> str:
+    if wrong.why or wrong.worst is None or wrong.nonfinite_differing or wrong.allowed is None:
+        return wrong.why or "its answer has NaN, infinities, text or whole numbers that are others"
+    unit = " steps" if wrong.steps else ""
+    return f"its error of {wrong.worst.units:.2g}{unit} is above {wrong.allowed:.2g}"
 
 
 def _first_line(error: BaseException) -> str:

@@ -18,7 +18,7 @@ def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDA
     """A random value: real numbers in 0..1, the whole range of a quantized type, small whole numbers otherwise.
 
     Args:
-        details: the input's dictionary of `Interpreter.get_input_details`.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "limits" bounds integers more than their type.
     """
     dtype = np.dtype(details["dtype"])
     shape = tuple(map(int, details["shape"]))
@@ -27,10 +27,11 @@ def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDA
     if dtype.kind == "b":
         return random.integers(0, 2, shape).astype(bool)
     if dtype.kind in "iu":
-        if details["quantization"][0]:
-            limits = np.iinfo(details["dtype"])
-            return random.integers(limits.min, limits.max, shape, details["dtype"], endpoint=True)
-        return random.integers(0, 10, shape).astype(dtype)
+        limits = np.iinfo(details["dtype"])
+        low, high = details.get("limits", (limits.min, limits.max))
+        if _is_quantized(details):
+            return random.integers(low, high, shape, details["dtype"], endpoint=True)
+        return random.integers(0, min(9, high), shape, endpoint=True).astype(dtype)
     if dtype.kind == "c":
         return (random.random(shape) + 1j * random.random(shape)).astype(dtype)
     return np.asarray(random.random(shape)).astype(dtype)
@@ -50,9 +51,15 @@ def nudged_input(value: NDArray[Any], details: Mapping[str, Any], random: np.ran
     if value.dtype.kind == "f":
         toward = np.where(random.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
         return np.asarray(np.nextafter(value, toward), value.dtype)
-    if value.dtype.kind in "iu" and details["quantization"][0]:
+    if value.dtype.kind in "iu" and _is_quantized(details):
         limits = np.iinfo(value.dtype)
         steps = random.choice([-1, 1], value.shape) * (random.integers(0, _NUDGED, value.shape) == 0)
         moved: NDArray[Any] = np.clip(value.astype(np.int64) + steps, limits.min, limits.max).astype(value.dtype)
         return moved
     return value
+
+
+def _is_quantized(details: Mapping[str, Any]) -> bool:
+    """Whether the tensor has a scale, or one for each slice."""
+    parameters = details.get("quantization_parameters", {"scales": details["quantization"][:1]})
+    return bool(np.any(parameters["scales"]))

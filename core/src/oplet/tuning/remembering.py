@@ -34,7 +34,7 @@ FOLDER_VARIABLE = "OPLET_CACHE_DIR"
 _NAME = re.compile(r"[\w.-]+")
 
 #: Version of the cache format.
-_FORMAT = 1
+_FORMAT = 2
 
 #: Bytes of such a file; a choice among a hundred ways takes a tenth of it.
 _LARGEST = 1 << 20

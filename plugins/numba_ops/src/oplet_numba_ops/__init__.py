@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from oplet import MutableOpResolver, hookimpl
 
+#: Before builtin kernels, behind those that a user installs for what they compute.
+OPLET_TIER = "fast"
+
 #: The versions of each operator that are served, first to last: those of the numpy kernel, which serves what the compiled one
 #: does not.
 VERSIONS: dict[str, tuple[int, int]] = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, Registration, TensorType
-from oplet_numba_ops.overriding import Bind, override
+from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
+from oplet_numba_ops.overriding import Bind, needs_threads, override
 
 __all__ = ["clamp_registration"]
 
@@ -11,16 +11,14 @@ __all__ = ["clamp_registration"]
 def clamp_registration(builtin: Registration, low: float, high: float) -> Registration:
     """The registration of an op that keeps floats between two bounds."""
 
-    def plan(context: Context, node: Node) -> Bind | None:
+    def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
-        if source.type != TensorType.FLOAT32 or context.num_threads == 1:
-            return None
         from oplet_numba_ops.flat import plan_flat, worth_sharing
         from oplet_numba_ops.float_maps import CLAMP, CLAMP_OVER
 
         if not worth_sharing(context, output.size):
-            return None
+            decline("numpy is as fast for small tensors.")
         node.in_place = [source]
         return plan_flat(context, CLAMP, (source, output), low, high, over=CLAMP_OVER)
 
-    return override(builtin, plan)
+    return override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]), needs_threads)

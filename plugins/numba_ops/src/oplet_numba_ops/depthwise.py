@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, charge
+from oplet import Context, Node, TensorType, charge, decline
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.finishing import Finishing
@@ -46,7 +46,7 @@ def _border(size: int) -> Array:
 
 def plan_depthwise(
     context: Context, node: Node, windows: Windows, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
-) -> Bind | None:
+) -> Bind:
     """Lay out a depthwise convolution with constant weights, ask for its scratch memory and compile its kernel.
 
     Args:
@@ -60,7 +60,7 @@ def plan_depthwise(
     h, w, columns = windows.height, windows.width, windows.channels
     # Every tap is unrolled: filters as large as maps would make endless code.
     if not windows.count or h.filter * w.filter > 81:
-        return None
+        decline("there is nothing to compute, or its filter has more than 81 taps.")
     kind = np.dtype(source.dtype)
     pixels = windows_together()
     row = padded_rows(columns, LANES)
@@ -85,7 +85,7 @@ def plan_depthwise(
         finish.rounding,
     )
     if not has_room(context.resources, of_kernel):
-        return None
+        decline("the model, or the process, has kernels for as many sizes of filters as there may be.")
     kernel = taps_kernel(*of_kernel)
     ready(kernel)
     lines = 0 if direct else h.span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, charge
+from oplet import Context, Node, TensorType, charge, decline
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.layers.blocks import block_scales
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -45,14 +45,14 @@ def _rows_kernel(values, weights, scales, factors, bias, output, first, last, lo
             output[row, unit] = min(max(result, low), high)
 
 
-def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind | None:
-    """Lay out a layer with constant weights; None where it has many rows, or sums that float32 does not hold."""
+def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
+    """Lay out a layer with constant weights; one of many rows, or of sums that float32 does not hold, is declined."""
     weights, output = layer.weights, node.outputs[0]
     units, depth = weights.shape
     if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:
-        return None
+        decline("it has many rows, none, or weights of a kind that it does not read as bytes.")
     if layer.block_size and (depth % layer.block_size or layer.block_size < _SMALLEST):
-        return None
+        decline("its blocks of weights are short, or do not fill a row.")
     ready(_rows_kernel)
     layer.add_scratch(context)
     charge(4 * units * (2 + layer.batches) + (4 * weights.size // layer.block_size if layer.block_size else 0))

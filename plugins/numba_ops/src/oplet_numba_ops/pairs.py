@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType
+from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.ops.mul import Scaling
@@ -25,6 +25,9 @@ __all__ = ["Operands", "operands", "pair_registration", "plan_product", "plan_su
 Operands = tuple[Tensor, Tensor, Repetition, bool]
 
 
+_LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16]])
+
+
 def operands(node: Node) -> Operands | None:
     """The operands of a node whose output has the shape of one of them; None where compiled loops do not serve it."""
     a, b = node.inputs
@@ -37,8 +40,17 @@ def operands(node: Node) -> Operands | None:
     return None
 
 
+def _leave_plain_pairs(context: Context, node: Node) -> None:
+    """Decline floats of one shape on one thread, without an activation, before anything is prepared for them."""
+    plain = getattr(node.raw_options, "fused_activation_function", 0) == ActivationFunctionType.NONE
+    if context.num_threads == 1 and plain and len(node.inputs) == 2:
+        a, b = node.inputs
+        if a is not None and b is not None and a.type is b.type is TensorType.FLOAT32 and a.shape == b.shape:
+            decline("one pass of numpy's is as fast.")
+
+
 def pair_registration(
-    builtin: Registration, op: int, exchanged_op: int, quantized: Callable[[Context, Node, Operands], Bind | None]
+    builtin: Registration, op: int, exchanged_op: int, quantized: Callable[[Context, Node, Operands], Bind]
 ) -> Registration:
     """The registration of ADD, SUB or MUL.
 
@@ -48,20 +60,20 @@ def pair_registration(
         quantized: plans integers.
     """
 
-    def plan(context: Context, node: Node) -> Bind | None:
+    def plan(context: Context, node: Node) -> Bind:
         found = operands(node)
         if found is None:
-            return None
+            decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
         large, small, how, exchanged = found
         if node.inputs[0].type != TensorType.FLOAT32:
             return quantized(context, node, found)
         activation = node.prepared
         if not isinstance(activation, ActivationFunctionType):
-            return None
+            decline("its numbers are of a kind that it does not compute with.")
         low, high = (float(bound) for bound in float_activation_range(activation))
         plain = how.blocks == how.rows == 1
         if plain and np.isinf((low, high)).all() and not worth_sharing(context, node.outputs[0].size):
-            return None  # one pass of numpy's, which is as fast
+            decline("one pass of numpy's is as fast.")
         ready(float_pair_kernel(how))
         chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
         output = node.outputs[0]
@@ -74,17 +86,17 @@ def pair_registration(
 
         return bind
 
-    return override(builtin, plan)
+    return override(builtin, plan, _LIMITS, _leave_plain_pairs)
 
 
-def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind | None]:
+def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:
     """What plans the quantized nodes of ADD, or of SUB."""
 
-    def plan(context: Context, node: Node, found: Operands) -> Bind | None:
+    def plan(context: Context, node: Node, found: Operands) -> Bind:
         general = node.prepared
         # What is shifted left may wrap around, which the compiled loop does not do.
         if not hasattr(general, "shares") or general.shift > 0:
-            return None
+            decline("its numbers may wrap around, or are of a kind that it does not compute with.")
         large, small, how, exchanged = found
         signs = (0, -1 if subtracts else 0)
         parts = [
@@ -100,14 +112,14 @@ def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind | None
     return plan
 
 
-def plan_product(context: Context, node: Node, found: Operands) -> Bind | None:
+def plan_product(context: Context, node: Node, found: Operands) -> Bind:
     """Plan a quantized node of MUL."""
     large, small, how, _ = found
     output, factors = node.outputs[0], node.prepared
     # What is shifted left beyond 32 bits wraps around, which the compiled loop does not do.
     wraps = isinstance(factors, Scaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
     if not isinstance(factors, Scaling) or large.type != output.type or wraps:
-        return None
+        decline("its numbers may wrap around, or are of a kind that it does not compute with.")
     ready(quantized_pair_kernel(how, output.type))
     steps = scaling(factors.multiplier, factors.shift)
     constants = (large.zero_point, small.zero_point, *steps, output.zero_point, *factors.bounds)

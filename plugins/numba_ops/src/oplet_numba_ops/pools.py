@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, charge
+from oplet import Context, Node, NodeLimits, Registration, TensorType, charge, decline
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.arithmetic.fixed_point import activation_range, float_activation_range
 from oplet_builtin_ops.layers.windows import Axis
@@ -29,14 +29,14 @@ _TAP = 16
 def pool_registration(builtin: Registration, averages: bool) -> Registration:
     """The registration of AVERAGE_POOL_2D or MAX_POOL_2D."""
 
-    def plan(context: Context, node: Node) -> Bind | None:
+    def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
         rows, columns = node.prepared
         if not output.size or not _filled(rows) or not _filled(columns):
-            return None
+            decline("there is nothing to compute, or a window has no tap inside the map.")
         small = rows.filter * columns.filter <= 4 and not worth_sharing(context, source.size)
-        if not averages and (output.type != TensorType.FLOAT32 or small):
-            return None  # numpy is as fast
+        if not averages and small:
+            decline("numpy is as fast.")
         activation = node.options(Pool2DOptions).fused_activation_function
         low: Any
         high: Any
@@ -48,7 +48,7 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
         row = min(rows.filter, rows.size) * max(width * channels, _TAP)
         row += output.shape[2] * (1 + min(columns.filter, columns.size)) * max(channels, _TAP)
         if row > _LONGEST_ROW:
-            return None
+            decline("its rows are too long.")
         kernel = _kernel(output.type, averages)
         ready(kernel)
         if averages and output.type != TensorType.FLOAT32:
@@ -76,7 +76,8 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
 
         return bind
 
-    return override(builtin, plan)
+    types = [TensorType.FLOAT32, *(AVERAGE_INTEGERS if averages else ())]
+    return override(builtin, plan, NodeLimits(inputs=[types]))
 
 
 def _blocks(rows: Axis, columns: Axis) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, charge, checkpoint
+from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, decline
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.charging import charge_constant
@@ -128,7 +128,7 @@ def plan_tiles(
     *,
     integer: bool = False,
     pad: float = 0,
-) -> Bind | None:
+) -> Bind:
     """Lay out a convolution with constant weights, ask for its scratch memory and compile its kernels.
 
     Args:
@@ -139,7 +139,7 @@ def plan_tiles(
     """
     source, output = node.inputs[0], node.outputs[0]
     if not windows.count or not filters:
-        return None
+        decline("there is nothing to compute.")
     finish = finishing()
     item = 1 if integer else 4
     layout = _layout(windows, item)
@@ -194,8 +194,8 @@ def plan_tiles(
     return bind
 
 
-def plan_quantized_tiles(context: Context, node: Node, windows: Windows, layer: QuantizedLayer, pad: int) -> Bind | None:
-    """The same for a layer of integers with constant weights and bias; None where its sums are not exact in a vector's lanes.
+def plan_quantized_tiles(context: Context, node: Node, windows: Windows, layer: QuantizedLayer, pad: int) -> Bind:
+    """The same for a layer of integers with constant weights and bias; one whose sums are not exact in a vector's lanes is declined.
 
     Args:
         pad: the value of the padding.
@@ -204,7 +204,7 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows, layer: 
     integer = bytes_go and layer.weights.type in (TensorType.INT8, TensorType.INT4) and has_byte_products()
     finish = quantized_finishing(layer, integer)
     if finish is None:
-        return None
+        decline("its sums are larger than it computes exactly.")
     filters = layer.weights.shape[layer.axis]
     if integer:
         # The kernel adds 128 to each activation, to make it unsigned.

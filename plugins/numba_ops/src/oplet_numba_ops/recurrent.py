@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType
+from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.layers.program import Call, run_calls
@@ -22,8 +22,9 @@ from oplet_numba_ops.recurrent_steps import LSTM_STEPS, RNN_STEPS
 from oplet_numba_ops.shares import cut, each, in_turn, slots
 from oplet_numba_ops.team import Step, ready, thunk
 
-__all__ = ["plan_lstm", "plan_rnn"]
+__all__ = ["FLOATS", "plan_lstm", "plan_rnn"]
 
+FLOATS = NodeLimits(inputs=[[TensorType.FLOAT32]])
 #: With more rows side by side matrix products gain more than compiled code does; by whether the weights are int8.
 _FEW = {False: 4, True: 12}
 #: Products that are worth a part of their own.
@@ -34,30 +35,30 @@ _UNWATCHED, _GATE, _STEP = 1 << 25, 16, 64
 _DEEPEST = 1 << 16
 
 
-def plan_lstm(context: Context, node: Node) -> Bind | None:
-    """Lay out an LSTM of tanh without peepholes, layer normalization, projection and diagonal weights; None for another one."""
+def plan_lstm(context: Context, node: Node) -> Bind:
+    """Lay out an LSTM of tanh without peepholes, layer normalization, projection and diagonal weights; another one is declined."""
     prepared = node.prepared
     if not isinstance(prepared, FloatLstm) or not isinstance(prepared.recurrent, Product):
-        return None
+        decline("it is no cell of floats with constant weights.")
     lstm, settings = prepared.lstm, prepared.settings
     if lstm.has_peephole or lstm.has_norm or lstm.projection is not None or not all_constant(list(lstm.constants())):
-        return None
+        decline("it has peepholes, normalization, a projection, or weights that are no constants.")
     if settings.activation != ActivationFunctionType.TANH:
-        return None
+        decline("its activation is not TANH.")
     states = lstm.output_state, lstm.cell_state
     biases = [gate.bias for gate in lstm.gates]
     clip = float(settings.cell_clip)
     return _plan(context, node, prepared.layout, (prepared.inputs, prepared.recurrent), biases, states, LSTM_STEPS, (clip,))
 
 
-def plan_rnn(context: Context, node: Node) -> Bind | None:
-    """Lay out a basic cell; None for one of an uncommon activation."""
+def plan_rnn(context: Context, node: Node) -> Bind:
+    """Lay out a basic cell; one of an uncommon activation is declined."""
     cell: RnnCell = node.prepared
     tensors, activation = cell.tensors, cell.activation
     if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias]):
-        return None
+        decline("its weights are no constants.")
     if activation != ActivationFunctionType.TANH and activation not in CLAMPS:
-        return None
+        decline("its activation is not one that it computes.")
     settings = int(activation in CLAMPS), *float_activation_range(activation)
     products = cell.inputs, cell.recurrent
     return _plan(context, node, cell.layout, products, [tensors.bias], [tensors.state], RNN_STEPS, settings)
@@ -72,14 +73,14 @@ def _plan(
     states: Any,
     kernels: dict[bool, Kernel],
     settings: tuple[Any, ...],
-) -> Bind | None:
+) -> Bind:
     inputs, recurrent = products
     source, output = node.inputs[0], node.outputs[0]
     hybrid, columns = recurrent.hybrid, recurrent.columns
     steps, batches = layout.steps, layout.batches
     rows, depth, width = steps * batches, source.shape[-1], output.shape[-1]
     if batches > _FEW[hybrid] or not source.size or not output.size or max(depth, width) > _DEEPEST:
-        return None
+        decline("it has many rows side by side, long rows, or nothing to compute.")
     kernel, project = kernels[hybrid], PROJECT[hybrid]
     ready(kernel, project)
     projected = context.add_temporary(node, (rows, columns))

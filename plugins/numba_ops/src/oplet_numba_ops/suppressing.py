@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from oplet import Context, Node, Registration, charge, checkpoint
+from oplet import Context, Node, NodeLimits, Registration, charge, checkpoint
 from oplet_numba_ops.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.suppression import PLACE_WORDS, SUPPRESS
@@ -18,11 +20,10 @@ _BOX_BYTES = 44
 def suppression_registration(builtin: Registration) -> Registration:
     """The registration of either op."""
 
-    def plan(context: Context, node: Node) -> Bind | None:
-        if not node.inputs[2].is_constant or builtin.bind is None:
-            return None
+    def plan(context: Context, node: Node) -> Bind:
         charge(_BOX_BYTES * node.inputs[1].size)
-        compiled, bind_numpy = SUPPRESS.compiled(), builtin.bind
+        compiled = SUPPRESS.compiled()
+        bind_numpy: Any = builtin.bind
 
         def bind() -> Thunk:
             boxes, scores, _, overlap, threshold, *sigmas = (writable(tensor.data) for tensor in node.inputs)
@@ -52,4 +53,4 @@ def suppression_registration(builtin: Registration) -> Registration:
 
         return bind
 
-    return override(builtin, plan)
+    return override(builtin, plan, NodeLimits(constant=[2]))

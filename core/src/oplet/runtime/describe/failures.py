@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet.errors import LimitError, OpletError, PluginError, PrepareError, text_of
-from oplet.ops.context import EnsureError, Node
+from oplet.errors import LimitError, OpletError, PrepareError, text_of
+from oplet.ops.context import Declined, EnsureError, Node
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
@@ -30,9 +30,7 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
     reason = str(error) if isinstance(error, OpletError) else text_of(error, named=True)
     if isinstance(error, MemoryError):
         cls, reason = LimitError, f"There is not enough memory: {text_of(error)}"
-    origin = ""
-    if node.registration is not None and (isinstance(error, PluginError) or not isinstance(error, OpletError)):
-        origin = f" in the kernel of {node.registration.provenance}"
+    origin = "" if isinstance(error, Declined) else _origin(node)
     if len(reason) > _LONGEST:  # told by one caller after the other, or by somebody who talks much
         reason = f"{reason[: _LONGEST // 2]} [...] {reason[-_LONGEST // 2 :]}"
     reads = _listed([tensor for tensor in node.inputs if tensor is not None])
@@ -42,6 +40,15 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
         f"{reason.rstrip('.')}. Node number {node.index} ({name}) {what}{origin}: it reads {reads} and writes {writes} "
         f"in {where}.{_without_options(node) if cls is PrepareError else ''}"
     )
+
+
+def _origin(node: Node) -> str:
+    """Whose kernel it was; "" where nobody has the node. Who declined it is named in the reason."""
+    if node.delegate is not None:
+        provenance = node.delegate.provenance
+        package = f" of {provenance}" if provenance.distribution else ""
+        return f" in the kernel of the delegate {shown(node.delegate.name)}{package}"
+    return "" if node.registration is None else f" in the kernel of {node.registration.provenance}"
 
 
 def _listed(tensors: Sequence[Tensor]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from oplet.errors import OpletError, PrepareError, failures
-from oplet.ops.context import Node
+from oplet.ops.context import Declined, Node
+from oplet.runtime.execution.declining import hand_on, put_off, refusal
 from oplet.runtime.execution.kernel_context import KernelContext
 
-__all__ = ["free", "initialize"]
+__all__ = ["free", "initialize", "is_taken"]
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
@@ -19,7 +20,7 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
     """
     for node in nodes:
         registration = node.registration
-        if registration is None or registration.init is None:
+        if registration is None or registration.init is None or put_off(context, node):
             continue
         buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
         try:
@@ -27,6 +28,22 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
         except failures() as error:
             raise context.explained(PrepareError, node, error, "failed to initialize") from error
         context.subgraph.initialized[node] = None
+
+
+def is_taken(context: KernelContext, node: Node) -> bool:
+    """Whether the node is within the limits of whoever has it, who is initialized then; else the next one has it.
+
+    Raises:
+        PrepareError: there is no next one, or `init` fails.
+        OpConflictError, ResolverError: several packages are next, or its kernel cannot be imported.
+    """
+    if reason := refusal(node):
+        hand_on(context, node, Declined(reason))
+        return False
+    if node.providers is not None and not node.providers.started:
+        initialize(context, [node])
+        node.providers.start()
+    return True
 
 
 def free(context: KernelContext, nodes: Iterable[Node]) -> None:

@@ -10,6 +10,7 @@ from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.checks import check_inputs, check_prepared
 from oplet.runtime.execution.declining import hand_on
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
+from oplet.runtime.execution.initialization import is_taken
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.allocation import allocate_own
 
@@ -37,7 +38,7 @@ def prepare_node(context: KernelContext, node: Node) -> None:
     """
     if node.providers is not None:
         node.providers.restart()
-    while not _is_prepared(context, node):
+    while not (is_taken(context, node) and _is_prepared(context, node)):
         pass  # somebody declined it, and the next one has it
 
 

@@ -94,6 +94,7 @@ class Session:
     ) -> None:
         self.model = model
         self.resolver = resolver
+        self.chains: dict[Any, Any] = {}  # of providers, by what nodes ask for; those who decline nodes fill it
         self.subgraphs: list[Subgraph] = []
         self.runners: list[Runner] = []
         self.callees: list[Callee] = []

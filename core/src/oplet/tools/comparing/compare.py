@@ -1,66 +1,41 @@
-"""Run a model with and without delegates, and say how far apart the answers are.
+"""Run a model in two ways, and say how far apart the answers are.
 
-Values at the borders of partitions are copied right after the node that writes or reads them has run, on both sides, while
-they are still in their place. The graph is therefore compared as it runs: `experimental_preserve_all_tensors`, which would
-keep them too, cuts other partitions (one node each).
+The outputs are compared as the model gives them. Where delegates or other kernels are tried, each partition is run on the same values
+besides, and each node by itself where whole partitions are too coarse to tell a wrong kernel from rounding: in nets of integers, which
+move by steps whatever one does.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.ops.context import Node
-from oplet.ops.tensor import Tensor
-from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.memory.buffer_handles import ensure_readable
-from oplet.schema.enums import TensorType
-from oplet.tools.comparing.difference import Difference, difference
+from oplet.tools.comparing.bisect import Bisection, bisected, bisected_by_litert
+from oplet.tools.comparing.borders import Both, Layer, Observer, at_a_border, bordering, merged
+from oplet.tools.comparing.references import LITERT, litert_answers, saved_outputs
+from oplet.tools.comparing.selecting import chosen_outputs
+from oplet.tools.comparing.sides import Sides, claimed_nodes, kernels_of
+from oplet.tools.comparing.walk import Walk, walk
 from oplet.tools.inputs import load_inputs
 from oplet.tools.named_model import NamedModel
+from oplet.tools.values.notices import Tell, warn
+from oplet.tuning.differences import difference
+from oplet.tuning.following import Choose, NodeDifference, Place, Recorder, pair_of
+from oplet.tuning.random_inputs import nudged_input
+from oplet.tuning.spreads import spread_of
+from oplet.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
-if TYPE_CHECKING:
-    from oplet.delegates.delegate import Delegate
-    from oplet.plugins.manager import PluginManager
-
-__all__ = ["Comparison", "Layer", "compare_delegate"]
+__all__ = ["Comparison", "Layer", "compare_model"]
 
 Array = NDArray[Any]
-#: Handles, which mean something to their own interpreter only.
-_NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
-#: A tensor, by its subgraph's index and its own.
-Place = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A tensor that was compared.
-
-    Attributes:
-        name: an output's name, or a tensor's.
-        type: its element type.
-        shape: its shape in the last run.
-        difference: of all runs together.
-        subgraph: the subgraph's index.
-        tensor: its index.
-        written_by: the partition whose kernel writes it, -1 if none does; partitions are counted in the order of the plan.
-        read_by: the partitions whose kernels read it.
-    """
-
-    name: str
-    type: str
-    shape: tuple[int, ...]
-    difference: Difference
-    subgraph: int = 0
-    tensor: int = -1
-    written_by: int = -1
-    read_by: tuple[int, ...] = ()
+Values = Mapping[str, Array]
 
 
 @dataclass
@@ -68,181 +43,240 @@ class Comparison:
     """What came of comparing.
 
     Attributes:
-        rtol: the relative tolerance.
-        atol: the absolute tolerance.
+        tolerance: the name of the tolerance, "" for those that go with types and the kind of model.
+        kind: what the model computes in.
         runs: how often both ran.
+        reference: what it was compared with: "" for the built-in kernels, a file, or one of LiteRT's ways.
+        delegated: whether delegates were to claim nodes.
         sources: where each input's values are from, by its name; "random" or a file.
         partitions: the nodes that each kernel replaces, with the subgraph's index.
         nodes: how many nodes the model has.
+        others: how many nodes other kernels run, where no delegate was tried.
         outputs: the model's outputs.
         layers: the tensors at the borders of partitions, in the order in which they are written or first read.
+        level: "nodes" where each node was run by itself on the same values, "partitions" where each partition was, else "".
+        alone: what came of that, for each tensor that was written.
+        bisection: where it begins, if that was asked for.
+        choice: what `auto` chose, and why; "" where it was not asked.
     """
 
-    rtol: float
-    atol: float
+    tolerance: str = ""
+    kind: ModelKind = ModelKind.FLOAT32
     runs: int = 0
+    reference: str = ""
+    delegated: bool = False
     sources: dict[str, str] = field(default_factory=dict)
     partitions: list[tuple[int, list[int]]] = field(default_factory=list)
     nodes: int = 0
+    others: int = 0
     outputs: list[Layer] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
+    level: str = ""
+    alone: list[NodeDifference] = field(default_factory=list)
+    bisection: Bisection | None = None
+    choice: str = ""
 
     @property
     def trivial(self) -> bool:
-        """Whether the delegates claim nothing, so that the model was compared with itself."""
-        return not self.partitions
+        """Whether the model was compared with itself: the delegates claim nothing, or no other kernels are installed."""
+        return not self.partitions if self.delegated else not self.others and not self.reference
+
+    @property
+    def departing(self) -> list[NodeDifference]:
+        """What nodes, or partitions, get wrong by themselves."""
+        return [entry for entry in self.alone if not entry.difference.passed]
 
     @property
     def passed(self) -> bool:
-        """Whether every tensor is within the tolerance."""
-        return all(layer.difference.passed for layer in (*self.outputs, *self.layers))
+        """Whether every output is the same answer, and every node or partition that was run by itself gives it."""
+        return all(layer.difference.passed for layer in self.outputs) and not self.departing
 
 
-def compare_delegate(
-    model: str | os.PathLike[str],
-    delegates: Sequence[Delegate],
+def compare_model(
+    sides: Sides,
     inputs: Sequence[str] = (),
     *,
     runs: int = 1,
     seed: int = 0,
-    rtol: float = 1e-4,
-    atol: float = 1e-5,
+    tolerance: Tolerance | None = None,
     layers: bool = False,
+    nodes: bool = False,
+    bisect: bool = False,
+    reference: str = "",
     signature: str | None = None,
     scale: float | None = None,
     offset: float | None = None,
-    num_threads: int = 1,
-    plugins: PluginManager | None = None,
+    raw: bool = False,
+    tell: Tell = warn,
 ) -> Comparison:
-    """Run a model with and without delegates.
+    """Run a model in two ways.
 
-    The two interpreters stay the same for all runs, so that models with variables are compared over successive invokes.
+    The interpreters stay the same for all runs, so that models with variables are compared over successive invokes.
 
     Args:
-        model: the .tflite file.
-        delegates: what claims nodes, in this order.
+        sides: the model and what is tried.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random, anew for each run.
         runs: how often.
         seed: of the first run's random values; the next run has the next.
-        rtol: see `oplet.tools.comparing.difference.difference`.
-        atol: as `rtol`.
+        tolerance: what passes; by default what goes with a tensor's type and the kind of model.
         layers: compare the tensors at the borders of partitions too.
+        nodes: run each node by itself, also where partitions would do.
+        bisect: look for the first node that departs.
+        reference: what to compare with in place of the built-in kernels: a file of outputs, or one of LiteRT's ways.
         signature: which signature to run; the only one if None, or else the first subgraph.
         scale: of pixels, see `oplet.tools.pictures.load_picture`.
         offset: of pixels.
-        num_threads: threads that kernels may use.
-        plugins: where the kernels come from; all that are installed by default.
+        raw: inputs hold a quantized tensor's integers, not real values.
+        tell: is told what was done to inputs.
 
     Raises:
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.
         OSError: a file cannot be read.
     """
-    seen, wanted = _Observer(), _Observer()
-    common = {"num_threads": num_threads, "plugins": plugins}
-    with_delegates = Interpreter(
-        model,
-        experimental_delegates=delegates,
-        experimental_force_delegate_node_profiling=True,
-        profiler=seen if layers else None,
-        **common,  # type: ignore[arg-type]
-    )
-    without = Interpreter(model, profiler=wanted if layers else None, **common)  # type: ignore[arg-type]
-    seen.watch(with_delegates, _at_a_border)
-    wanted.watch(without, lambda place, node: place in seen.values)
-    delegated, plain = NamedModel(with_delegates, signature), NamedModel(without, signature)
-    given = load_inputs(inputs, plain.inputs, scale=scale, offset=offset)
+    wanted = Observer()
+    plain = sides.plain(wanted if layers else None)
+    named = NamedModel(plain, signature)
+    kind = kind_of(node for subgraph in plain._subgraphs for node in subgraph.nodes)
+    given = load_inputs(inputs, named.inputs, scale=scale, offset=offset, raw=raw, tell=tell)
+    fed = [named.complete(given, seed + run) for run in range(runs)]
+    feeds = [{name: array for name, (array, _) in values.items()} for values in fed]
+    choose = partial(_chosen, tolerance, kind)
+    result = Comparison(str(tolerance or ""), kind, runs, reference)
+    result.sources = {name: source for values in fed for name, (_, source) in values.items()}
 
-    result = Comparison(rtol, atol, runs)
-    outputs: dict[str, Layer] = {}
+    recorder, seen = Recorder(), Observer()
+    tried = sides.tried(Both(recorder, seen) if layers else recorder)
+    recorder.watch(tried)
+    if layers:
+        seen.watch(tried, at_a_border)
+        wanted.watch(plain, lambda place, node: place in seen.values)
+    result.delegated = sides.delegated
+    recorder.enabled = layers or not reference
+    walked = Walk(sides, choose, NamedModel(tried, signature), recorder, signature)
+    answers = _reference(reference, sides, named, feeds)
+    pairs: list[tuple[Values, Values]] = []
     borders: dict[Place, Layer] = {}
-    for run in range(runs):
-        fed = plain.complete(given, seed + run)
-        values = {name: array for name, (array, _) in fed.items()}
-        result.sources = {name: source for name, (_, source) in fed.items()}
+    for run, values in enumerate(feeds):
         seen.values.clear()
         wanted.values.clear()
-        got, right = delegated(values), plain(values)
-        for name, details in plain.outputs.items():
-            layer = _layer(name, got[name], right[name], rtol, atol)
-            outputs[name] = _merged(outputs.get(name), replace(layer, tensor=details["index"]))
+        got = walked.step(values, run, judge=not reference)
+        right = named(values) if answers is None or layers else answers[run]
+        pairs.append((got, right if answers is None else answers[run]))
         for place, array in seen.values.items():
-            tensor = without._subgraphs[place[0]].tensors[place[1]]
-            layer = _layer(tensor.name, array, wanted.value(place), rtol, atol)
-            borders[place] = _merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
-    kernels = _kernels(with_delegates)
-    result.nodes = sum(len(subgraph.nodes) for subgraph in without._subgraphs)
+            tensor = plain._subgraphs[place[0]].tensors[place[1]]
+            layer = _layer(tensor.name, array, wanted.value(place), choose, pair_of(tensor), run)
+            borders[place] = merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
+    kernels = kernels_of(tried)
+    result.nodes = sum(len(subgraph.nodes) for subgraph in plain._subgraphs)
     result.partitions = [(subgraph, [node.index for node in kernel.prepared.nodes]) for subgraph, kernel in kernels]
-    result.outputs = list(outputs.values())
-    result.layers = [_bordering(layer, kernels) for layer in borders.values()]
+    result.others = 0 if result.delegated else _others(tried, plain)
+    result.layers = [bordering(layer, kernels) for layer in borders.values()]
+    result.outputs = _outputs(named, pairs, choose, {})
+
+    if not reference and not result.trivial:
+        _run_alone(result, walked, sides, feeds, choose, signature, nodes or bisect)
+    if any(not layer.difference.passed for layer in result.outputs) and _may_spread(tolerance):
+        spreads = _spreads(sides, feeds, signature)
+        result.outputs = _outputs(named, pairs, choose, spreads)
+        result.outputs = chosen_outputs(result.outputs, plain, named.outputs, bool(result.alone) and not result.departing)
+    if bisect and not result.trivial:
+        result.bisection = _bisect(result, sides, feeds, choose, signature, named)
     return result
 
 
-class _Observer(Profiler):
-    """Copies the values of tensors as soon as a node that writes or reads them has run.
-
-    Attributes:
-        values: the last value of each tensor.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.values: dict[Place, Array] = {}
-
-    def watch(self, interpreter: Interpreter, choose: Callable[[Place, Node], bool]) -> None:
-        self._subgraphs = interpreter._subgraphs
-        self._executors = interpreter._executors
-        self._choose = choose
-
-    def record(self, event: Event) -> None:
-        subgraph = self._subgraphs[event.subgraph]
-        node = subgraph.nodes[event.node]
-        for tensor in (*node.inputs, *node.outputs):
-            if tensor is None or tensor.is_constant or tensor.type in _NO_VALUES:
-                continue
-            if node.writes_over(tensor):
-                continue  # it was copied when it was written
-            place = (event.subgraph, tensor.index)
-            if self._choose(place, node):
-                stale = tensor.data_is_stale
-                ensure_readable(self._executors[event.subgraph].context, tensor)
-                self.values[place] = np.array(tensor.data)
-                tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
-
-    def value(self, place: Place) -> Array:
-        """The value of a tensor; nodes whose result is constant ran before anybody watched."""
-        if place in self.values:
-            return self.values[place]
-        return self._subgraphs[place[0]].tensors[place[1]].data
+def _chosen(tolerance: Tolerance | None, kind: ModelKind, dtype: np.dtype[Any], quantized: bool) -> Tolerance:
+    return tolerance_for(dtype, quantized, kind) if tolerance is None else tolerance
 
 
-def _at_a_border(place: Place, node: Node) -> bool:
-    return node.delegate is not None
+def _may_spread(tolerance: Tolerance | None) -> bool:
+    return tolerance is None or (tolerance.rtol is None and tolerance.name != "strict")
 
 
-def _kernels(interpreter: Interpreter) -> list[tuple[int, Node]]:
-    """The delegates' kernels, in the order of the plans, each with its subgraph's index."""
-    return [
-        (subgraph.index, subgraph.nodes[index])
-        for subgraph in interpreter._subgraphs
-        for index in subgraph.execution_plan
-        if subgraph.nodes[index].delegate is not None
-    ]
+def _reference(reference: str, sides: Sides, named: NamedModel, feeds: Sequence[Values]) -> list[dict[str, Array]] | None:
+    if not reference:
+        return None
+    if reference in LITERT:
+        return litert_answers(
+            reference,
+            sides.model,
+            feeds,
+            named.inputs,
+            named.outputs,
+            signature=named.signature,
+            num_threads=sides.num_threads,
+        )[0]
+    return [saved_outputs(Path(reference), named.outputs)] * len(feeds)
 
 
-def _layer(name: str, got: Array, wanted: Array, rtol: float, atol: float) -> Layer:
+def _outputs(
+    named: NamedModel, pairs: Sequence[tuple[Values, Values]], choose: Choose, spreads: Mapping[str, float]
+) -> list[Layer]:
+    found: dict[str, Layer] = {}
+    for name, details in named.outputs.items():
+        for run, (got, right) in enumerate(pairs):
+            layer = _layer(name, got[name], right[name], choose, details["quantization"], run, spreads.get(name, 0.0))
+            found[name] = merged(found.get(name), replace(layer, tensor=details["index"]))
+    return list(found.values())
+
+
+def _layer(name: str, got: Array, wanted: Array, choose: Choose, pair: tuple[float, int], run: int, spread: float = 0.0) -> Layer:
     array = np.asarray(wanted)
     kind = "string" if array.dtype.kind in "OSU" else array.dtype.name
-    return Layer(name, kind, array.shape, difference(got, wanted, rtol, atol))
+    found = difference(got, wanted, choose(array.dtype, bool(pair[0])), pair, spread=spread, run=run)
+    note = ""
+    if spread and found.passed and not difference(got, wanted, choose(array.dtype, bool(pair[0])), pair).passed:
+        note = "the model itself moves it by as much when its inputs move by a last bit"
+    return Layer(name, kind, array.shape, found, note=note)
 
 
-def _merged(before: Layer | None, now: Layer) -> Layer:
-    return now if before is None else replace(now, difference=before.difference + now.difference)
+def _others(tried: Interpreter, plain: Interpreter) -> int:
+    """How many nodes are served by another package on the side that is tried."""
+    served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (tried, plain)]
+    return sum(one != other for one, other in zip(*served))
 
 
-def _bordering(layer: Layer, kernels: Sequence[tuple[int, Node]]) -> Layer:
-    def among(tensors: Collection[Tensor | None]) -> bool:
-        return any(tensor is not None and tensor.index == layer.tensor for tensor in tensors)
+def _run_alone(
+    result: Comparison, walked: Walk, sides: Sides, feeds: Sequence[Values], choose: Choose, signature: str | None, nodes: bool
+) -> None:
+    """Judge what each partition gave on the same values, and each node where that is too coarse."""
+    result.alone, result.level = walked.judged(), "partitions" if result.delegated else "nodes"
+    several = any(len(partition) > 1 for _, partition in result.partitions)
+    coarse = result.kind in (ModelKind.HYBRID, ModelKind.INTEGER)
+    if not several:
+        result.level = "nodes"
+    elif nodes or coarse or result.departing or not all(layer.difference.passed for layer in result.outputs):
+        again = walk(sides, feeds, choose, signature, alone=True)
+        done = set(claimed_nodes(again.interpreter))
+        if done:
+            kept = [entry for entry in result.alone if not walked.partition_of(entry) & done]
+            result.alone, result.level = [*again.judged(), *kept], "nodes"
 
-    here = [(number, kernel) for number, (subgraph, kernel) in enumerate(kernels) if subgraph == layer.subgraph]
-    readers = tuple(number for number, kernel in here if among(kernel.inputs))
-    return replace(layer, written_by=next((n for n, kernel in here if among(kernel.outputs)), -1), read_by=readers)
+
+def _spreads(sides: Sides, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
+    """How far the model itself moves each output when its inputs move by what no engine can be blamed for."""
+
+    def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
+        interpreter = sides.plain()
+        named = NamedModel(interpreter, signature)
+        moved = (
+            values
+            if random is None
+            else {name: nudged_input(value, named.inputs[name], random) for name, value in values.items()}
+            for values in feeds
+        )
+        found = [named(values) for values in moved]
+        interpreter.close()
+        return found
+
+    interpreter = sides.plain()
+    pairs = {name: details["quantization"] for name, details in NamedModel(interpreter, signature).outputs.items()}
+    interpreter.close()
+    return spread_of(answers, pairs)
+
+
+def _bisect(
+    result: Comparison, sides: Sides, feeds: Sequence[Values], choose: Choose, signature: str | None, named: NamedModel
+) -> Bisection | None:
+    if not result.reference:
+        return bisected(sides, feeds, choose, signature, result.passed)
+    return bisected_by_litert(result.reference, sides, feeds, choose, named, signature, result.passed)

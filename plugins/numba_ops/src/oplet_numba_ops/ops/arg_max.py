@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from oplet import Context, Node
+from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.arg_max import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.shapes import read_int, resolve_axis
 from oplet_numba_ops.overriding import Bind, Thunk, override
@@ -14,15 +14,16 @@ from oplet_numba_ops.team import Step, ready, thunk
 
 #: numpy is fast along longer rows.
 _LONGEST: Final = 32
+_VALUES, _POSITIONS = (list(dict.fromkeys(types)) for types in zip(*ARG_MAX))
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
     key = source.type, output.type
-    if key not in ARG_MAX or node.prepared is not True or not output.size or not 0 < source.shape[-1] <= _LONGEST:
-        return None
+    if node.prepared is not True or not output.size or not 0 < source.shape[-1] <= _LONGEST:
+        decline("its axis is not known yet, or its rows are long or empty.")
     if resolve_axis(read_int(node.inputs[1]), source.ndim) != source.ndim - 1:
-        return None
+        decline("it searches along another axis than the last.")
     kernel = ARG_MAX[key]
     ready(kernel)
     ranges = cut(output.size, 1, 1, length=source.size // WORTH_VALUES)
@@ -34,4 +35,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[_VALUES], outputs=[_POSITIONS]))

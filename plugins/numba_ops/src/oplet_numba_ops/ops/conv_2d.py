@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node
+from oplet import Context, Node, NodeLimits, decline
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.layers.convolution import Products
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
@@ -12,15 +12,13 @@ from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.products import plan_quantized_tiles, plan_tiles
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
-    if not weights.is_constant or not (bias is None or bias.is_constant):
-        return None
     if isinstance(node.prepared, Products):
         products: Products = node.prepared
         if products.groups != 1 or weights.sparsity is not None:
-            return None
+            decline("its channels are in groups, or its weights sparse.")
         activation = node.options(Conv2DOptions).fused_activation_function
         filters = weights.shape[0]
         return plan_tiles(
@@ -33,8 +31,8 @@ def plan(context: Context, node: Node) -> Bind | None:
         )
     products, layer = node.prepared
     if not isinstance(layer, QuantizedLayer) or products.groups != 1:
-        return None
+        decline("its channels are in groups, or its numbers of a kind that it does not compute with.")
     return plan_quantized_tiles(context, node, products.windows, layer, source.zero_point)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))

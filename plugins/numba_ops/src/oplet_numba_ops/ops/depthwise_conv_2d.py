@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node
+from oplet import Context, Node, NodeLimits, decline
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
@@ -13,11 +13,11 @@ from oplet_numba_ops.memory import Array
 from oplet_numba_ops.overriding import Bind, override
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
-    if not weights.is_constant or not (bias is None or bias.is_constant) or weights.sparsity is not None:
-        return None
+    if weights.sparsity is not None:
+        decline("its weights are sparse.")
     products_or_taps, layer = node.prepared
     plain: Windows = products_or_taps.windows
     _, rows, columns, filters = weights.shape
@@ -27,7 +27,7 @@ def plan(context: Context, node: Node) -> Bind | None:
     elif isinstance(layer, QuantizedLayer) and (found := quantized_finishing(layer, False)) is not None:
         finish = found
     else:
-        return None
+        decline("its numbers are of a kind that it does not compute with, or too large.")
 
     def taps() -> Array:
         values: Array = weights.data[0] if layer is None else layer.rows().T
@@ -37,4 +37,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return plan_depthwise(context, node, windows, filters // source.shape[3], taps, finish, float(pad))
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))

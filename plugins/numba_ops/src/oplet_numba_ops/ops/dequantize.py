@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node
+from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.dequantize import REGISTRATION as BUILTIN
 from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.float_maps import DEQUANTIZE
 from oplet_numba_ops.overriding import Bind, override
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type not in DEQUANTIZE or node.prepared is None:  # None stands for blocks
-        return None
+    if node.prepared is None:  # None stands for blocks
+        decline("its numbers have scales in blocks.")
     scales, zero_points = node.prepared
     if scales.size != 1:
-        return None
+        decline("its numbers have more than one scale.")
     scale, zero_point = np.float32(scales.flat[0]), np.float32(zero_points.flat[0])
     return plan_flat(context, DEQUANTIZE[source.type], (source, output), scale, zero_point)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[list(DEQUANTIZE)]))

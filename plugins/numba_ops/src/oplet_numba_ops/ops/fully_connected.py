@@ -4,7 +4,7 @@ few rows of float32 with such weights; weights and bias constant.
 
 from __future__ import annotations
 
-from oplet import Context, Node
+from oplet import Context, Node, NodeLimits, decline
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.layers.float_rows import FloatRows
 from oplet_builtin_ops.layers.hybrid_rows import HybridRows
@@ -18,12 +18,11 @@ from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.products import plan_quantized_tiles, plan_tiles
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
-    fixed = weights.is_constant and (bias is None or bias.is_constant) and weights.sparsity is None
-    if not fixed or not weights.size:
-        return None
+    if weights.sparsity is not None or not weights.size:
+        decline("its weights are sparse or none.")
     prepared = node.prepared
     units, depth = weights.shape
     single = Axis(1, 1, 1, 1, 1, 0)
@@ -31,12 +30,14 @@ def plan(context: Context, node: Node) -> Bind | None:
     if isinstance(prepared, QuantizedRows):
         return plan_quantized_tiles(context, node, windows, prepared.layer, 0)
     if isinstance(prepared, HybridRows):
-        return plan_hybrid_rows(context, node, prepared.layer) if prepared.layer.activation in CLAMPS else None
+        if prepared.layer.activation not in CLAMPS:
+            decline("its activation is not one that it computes.")
+        return plan_hybrid_rows(context, node, prepared.layer)
     # One row reads each weight once, for which BLAS needs no copy of them in another order.
     if not isinstance(prepared, FloatRows) or windows.count < 2:
-        return None
+        decline("numpy's product is as fast for one row of floats.")
     activation = node.options(FullyConnectedOptions).fused_activation_function
     return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(bias, units, activation))
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType
 from oplet_builtin_ops.ops.hard_swish import REGISTRATION as BUILTIN
 from oplet_numba_ops.flat import plan_flat
 from oplet_numba_ops.float_maps import HARD_SWISH, HARD_SWISH_OVER
 from oplet_numba_ops.overriding import Bind, override
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type != TensorType.FLOAT32:
-        return None
     node.in_place = [source]
     return plan_flat(context, HARD_SWISH, (source, output), over=HARD_SWISH_OVER)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
 from oplet_numba_ops.broadcasting import repetition
@@ -15,16 +15,16 @@ from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.team import ready
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source = node.inputs[0]
-    if source.type != TensorType.FLOAT32 or not source.size:
-        return None
+    if not source.size:
+        decline("there is nothing to compute.")
     alpha = np.array([node.options(LeakyReluOptions).alpha], np.float32)
     how = repetition(source.shape, ())
     if how is None:
-        return None
+        decline("its shape is one that its loops do not know.")
     ready(float_pair_kernel(how))
     return lambda: bind_float_pair(PRELU, source, alpha, node.outputs[0], how, -inf, inf, context.num_threads)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))

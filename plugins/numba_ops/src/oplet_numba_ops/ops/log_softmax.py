@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.log_softmax import REGISTRATION as BUILTIN
 from oplet_builtin_ops.ops.log_softmax import Quantized
 from oplet_numba_ops.exponentials import LOG_SOFTMAX
@@ -14,16 +14,16 @@ from oplet_numba_ops.quantized_softmax import LOG_SOFTMAX_8, LONGEST_ROW
 from oplet_numba_ops.shares import WORTH_VALUES
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
     if not output.size:
-        return None
+        decline("there is nothing to compute.")
     columns = source.shape[-1] if source.ndim else 1
     if source.type == TensorType.FLOAT32:
         return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
     tables = node.prepared
     if columns > LONGEST_ROW or not isinstance(tables, Quantized):
-        return None
+        decline("its rows are too long, or its numbers of another kind.")
     constants = (
         columns,
         tables.distances.astype(np.int64),
@@ -35,4 +35,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     )
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8]]))

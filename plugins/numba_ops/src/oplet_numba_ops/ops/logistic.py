@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType
 from oplet_builtin_ops.ops.logistic import REGISTRATION as BUILTIN
 from oplet_numba_ops.exponentials import LOGISTIC
 from oplet_numba_ops.flat import plan_flat
@@ -10,11 +10,9 @@ from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.shares import WORTH_VALUES
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type != TensorType.FLOAT32:
-        return None
     return plan_flat(context, LOGISTIC, (source, output), worth=WORTH_VALUES // 4)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, charge
+from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet_builtin_ops.arithmetic.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.reduction import reduced_axes
@@ -18,24 +18,26 @@ from oplet_numba_ops.shares import WORTH_VALUES, cut, each, slots
 from oplet_numba_ops.team import Step, ready, thunk
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
     floats = source.type == TensorType.FLOAT32
-    if not (floats or source.type in MEAN) or node.prepared is not True or not source.size:
-        return None
+    if node.prepared is not True or not source.size:
+        decline("its axes are not known yet, or there is nothing to compute.")
     axes = [axis for axis in reduced_axes(node) if source.shape[axis] > 1]
     if not axes or axes[-1] - axes[0] != len(axes) - 1:
-        return None
+        decline("its axes do not follow one another.")
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
     outer, count, inner = (prod(part) for part in shape)
     if floats:
-        return _plan_rows(context, node, count) if inner == 1 else None
+        if inner != 1:
+            decline("its axes are not the last ones.")
+        return _plan_rows(context, node, count)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // count, shift - bits
     if shift > 0 or count >= 1 << 15:
-        return None
+        decline("its quotient of scales, or its number of values, is too large.")
     kernel = MEAN[source.type]
     ready(kernel)
     ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
@@ -65,4 +67,4 @@ def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *MEAN]], constant=[1]))

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.pad import REGISTRATION as BUILTIN
-from oplet_numba_ops.overriding import Bind, Thunk, override
+from oplet_numba_ops.overriding import Bind, Thunk, needs_threads, override
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, paddings = node.inputs[:2]
     output = node.outputs[0]
-    if context.num_threads == 1 or source.type not in (TensorType.FLOAT32, TensorType.INT8):
-        return None
-    if not paddings.is_constant or node.optional_input(2) is not None or source.ndim > 4 or not source.size:
-        return None
+    if node.optional_input(2) is not None or source.ndim > 4 or not source.size:
+        decline("its border has a value, or its map more than 4 dimensions or no values.")
     from oplet_numba_ops.bordering import BORDER
     from oplet_numba_ops.flat import worth_sharing
     from oplet_numba_ops.shares import WORTH_VALUES, cut, each
     from oplet_numba_ops.team import Step, ready, thunk
 
     if not worth_sharing(context, output.size):
-        return None
+        decline("numpy is as fast for small maps.")
     more = (1,) * (4 - source.ndim)
     shapes = (*more, *source.shape), (*more, *output.shape)
     before = [0] * len(more) + np.asarray(paddings.data)[:, 0].tolist()
@@ -39,4 +37,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8]], constant=[1]), needs_threads)

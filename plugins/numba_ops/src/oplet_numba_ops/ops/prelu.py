@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.prelu import REGISTRATION as BUILTIN
 from oplet_numba_ops.broadcasting import repetition
 from oplet_numba_ops.float_pairs import PRELU, bind_float_pair, float_pair_kernel
@@ -12,16 +12,16 @@ from oplet_numba_ops.overriding import Bind, override
 from oplet_numba_ops.team import ready
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, alpha = node.inputs
-    if source.type != TensorType.FLOAT32 or not source.size:
-        return None
+    if not source.size:
+        decline("there is nothing to compute.")
     how = repetition(source.shape, alpha.shape)
     if how is None:
-        return None
+        decline("its alpha repeats in a way that its loops do not know.")
     ready(float_pair_kernel(how))
     node.in_place = [source]
     return lambda: bind_float_pair(PRELU, source, alpha.data, node.outputs[0], how, -inf, inf, context.num_threads)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))

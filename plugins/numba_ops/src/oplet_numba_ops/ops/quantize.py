@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
 from oplet_builtin_ops.ops.quantize import loses as _loses
@@ -15,18 +15,16 @@ from oplet_numba_ops.overriding import Bind, override
 _SMALLEST, _INT32 = np.finfo(np.float32).smallest_normal, np.float32(2.0**31)
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type != TensorType.FLOAT32 or output.type not in QUANTIZE:
-        return None
     scales, zero_points = node.prepared
     loses = _loses(output.type, scales)
     if scales.size != 1 or (loses and output.type != TensorType.INT16) or not scales.flat[0] >= _SMALLEST:
-        return None
+        decline("it has more than one scale, one that is tiny, or numbers that lose their last bits.")
     scale, zero_point = np.float32(scales.flat[0]), int(zero_points.flat[0])
     lowest, highest = (np.float32(bound - zero_point) for bound in quantized_range(output.type))
     limit, beyond = (_INT32, lowest) if loses else (highest, highest)
     return plan_flat(context, QUANTIZE[output.type], (source, output), scale, zero_point, lowest, highest, limit, beyond)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]], outputs=[list(QUANTIZE)]))

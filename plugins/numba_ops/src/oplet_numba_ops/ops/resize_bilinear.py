@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, charge
+from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
@@ -22,12 +22,12 @@ _FEW = 8
 _AXIS_BYTES = 64
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
-    if source.type not in _KERNELS or node.prepared is not True or not output.size:
-        return None
+    if node.prepared is not True or not output.size:
+        decline("its size is not known yet, or there is nothing to compute.")
     if source.type == TensorType.FLOAT32 and source.shape[3] < _FEW:
-        return None
+        decline("numpy's products are as fast for so few channels.")
     options, signed = node.options(ResizeBilinearOptions), source.type == TensorType.INT8
     find = integer_neighbours if signed else float_neighbours
     charge(_AXIS_BYTES * sum(output.shape[1:3]))
@@ -56,4 +56,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[list(_KERNELS)]))

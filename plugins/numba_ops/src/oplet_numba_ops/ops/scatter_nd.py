@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from oplet import Context, Node, checkpoint
+from oplet import Context, Node, NodeLimits, checkpoint, decline
 from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_numba_ops.memory import writable
@@ -17,11 +17,11 @@ from oplet_numba_ops.shares import WORTH_VALUES, cut
 _SCATTERED: Final = 16
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     indices, updates = node.inputs[:2]
     output = node.outputs[0]
-    if updates.type not in SCATTER or node.prepared is not True or not output.size or not updates.size:
-        return None
+    if node.prepared is not True or not output.size or not updates.size:
+        decline("its shape is not known yet, or there is nothing to compute.")
     depth = indices.shape[-1]
     compiled = SCATTER[updates.type].compiled()
 
@@ -45,4 +45,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[], list(SCATTER)]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
@@ -16,16 +16,16 @@ from oplet_numba_ops.quantized_softmax import LONGEST_ROW, SOFTMAX_8
 from oplet_numba_ops.shares import WORTH_VALUES
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, output = node.inputs[0], node.outputs[0]
     if not output.size:
-        return None
+        decline("there is nothing to compute.")
     columns = source.shape[-1]
     if source.type == TensorType.FLOAT32:
         beta = node.options(SoftmaxOptions).beta
         return plan_flat(context, SOFTMAX, (source, output), columns, beta, columns=columns, worth=WORTH_VALUES // 4)
     if source.type != output.type or not isinstance(node.prepared, Softmax8) or columns > LONGEST_ROW:
-        return None
+        decline("its rows are too long, or its numbers of another kind.")
     tables = node.prepared
     lowest = 128 if output.type == TensorType.INT8 else 0
     exponentials, summands = flat(tables.exponentials), flat(tables.summands).astype(np.int64)
@@ -34,4 +34,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return plan_flat(context, SOFTMAX_8, (source, output), *constants, columns=columns, worth=WORTH_VALUES // 4, bits=np.uint8)
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8]]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from oplet import Context, Node, TensorType
+from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.squared_difference import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.shapes import offer_in_place
 from oplet_numba_ops.float_pairs import SQUARED_DIFFERENCE, bind_float_pair, float_pair_kernel
@@ -13,10 +13,10 @@ from oplet_numba_ops.pairs import operands
 from oplet_numba_ops.team import ready
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     found = operands(node)
-    if found is None or node.inputs[0].type != TensorType.FLOAT32:
-        return None
+    if found is None:
+        decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
     large, small, how, _ = found
     ready(float_pair_kernel(how))
     offer_in_place(node)
@@ -28,4 +28,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from oplet import Context, Node
+from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.transpose import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.shapes import read_ints
 from oplet_numba_ops.flat import worth_sharing
@@ -36,20 +36,20 @@ def _axes(shape: tuple[int, ...], perm: list[int]) -> list[tuple[int, int]]:
     return axes
 
 
-def plan(context: Context, node: Node) -> Bind | None:
+def plan(context: Context, node: Node) -> Bind:
     source, perm = node.inputs
     output = node.outputs[0]
     size = source.dtype.itemsize
-    if not perm.is_constant or source.size < _LARGE or size not in COPY_ROWS:
-        return None
+    if source.size < _LARGE or size not in COPY_ROWS:
+        decline("numpy is as fast for small tensors, and for numbers of this size.")
     axes = _axes(source.shape, [axis % source.ndim for axis in read_ints(perm)])
     if not 2 <= len(axes) <= 4:
-        return None
+        decline("its axes part in fewer than two or more than four.")
     axes = [(1, 0)] * (4 - len(axes)) + axes
     *others, (length, stride) = axes
     if stride == 1:
         if not worth_sharing(context, source.size):
-            return None  # numpy copies whole rows as fast
+            decline("numpy copies whole rows as fast.")
         kernel, count = COPY_ROWS[size], output.size // length
         counts = (length, *(n for n, _ in others[1:]), *(step for _, step in others))
     else:
@@ -61,7 +61,7 @@ def plan(context: Context, node: Node) -> Bind | None:
         ]
         planes = length == column_stride == 3
         if columns <= _FEW or (length <= _FEW and not planes):
-            return None
+            decline("numpy is as fast for so few rows or columns.")
         strip = _LONG_STRIP if planes else _STRIP
         count = first * second * -(-columns // strip)
         strides = from_first[0], from_second[0], from_first[1], from_second[1]
@@ -76,4 +76,4 @@ def plan(context: Context, node: Node) -> Bind | None:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1]))

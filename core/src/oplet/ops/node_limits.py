@@ -1,0 +1,167 @@
+"""What a node must be like for a kernel to serve it, declared beside the kernel; other nodes go to the next provider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from oplet.errors import OpletError, ResolverError
+from oplet.ops.context import Node
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.table import Table
+
+__all__ = ["NodeLimits"]
+
+
+@dataclass(frozen=True)
+class NodeLimits:
+    """The nodes that a kernel serves. The runtime looks at them before each `prepare`, and asks the next provider about the others.
+
+    Whatever is left out is not limited; neither is an optional input that a node leaves out.
+
+    Attributes:
+        inputs: the types that the first, the second, ... input may have; () for any. Inputs beyond these may have any.
+        outputs: the same of the outputs.
+        ranks: the numbers of dimensions that the first, the second, ... input may have; () for any.
+        constant: positions of inputs whose values must be known before anything runs.
+        options: the values that options may have, by name. Those of a built-in operator are fields of `table`, whose defaults
+            hold where the model does not say; those of a custom op or a composite are keys of its map, and None stands for one
+            that is not there.
+        table: the class of a built-in operator's options, such as `oplet.schema.options.SoftmaxOptions`.
+
+    Raises:
+        ResolverError: a value is no type, rank, position or field.
+
+    Example:
+        >>> from oplet import NodeLimits, TensorType
+        >>> str(NodeLimits(inputs=[[TensorType.FLOAT32]], ranks=[[2, 4]]))
+        'input 0 of type FLOAT32 and of 2 or 4 dimensions'
+    """
+
+    inputs: Sequence[Sequence[TensorType]] = ()
+    outputs: Sequence[Sequence[TensorType]] = ()
+    ranks: Sequence[Sequence[int]] = ()
+    constant: Sequence[int] = ()
+    options: Mapping[str, Sequence[Any]] = field(default_factory=dict, hash=False)
+    table: type[Table] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("inputs", "outputs"):
+            types = self._rows(name)
+            for row in types:
+                for each in row:
+                    if not isinstance(each, TensorType):
+                        raise ResolverError(f"NodeLimits has {each!r} among the types of {name}; give TensorType.FLOAT32, ...")
+        for row in self._rows("ranks"):
+            for rank in row:
+                if not _is_count(rank):
+                    raise ResolverError(f"NodeLimits has {rank!r} among the ranks; a tensor has 0 dimensions or more.")
+        try:
+            object.__setattr__(self, "constant", tuple(self.constant))
+        except TypeError:
+            raise ResolverError(f"NodeLimits has {self.constant!r} as constant; give the positions of inputs: [1].") from None
+        for position in self.constant:
+            if not _is_count(position):
+                raise ResolverError(f"NodeLimits has {position!r} among the constant inputs; positions start at 0.")
+        self._check_options()
+
+    def _rows(self, name: str) -> tuple[tuple[Any, ...], ...]:
+        """One of the attributes as tuples."""
+        given: Any = getattr(self, name)
+        try:
+            rows = tuple(tuple(row) for row in given)
+        except TypeError:
+            raise ResolverError(
+                f"NodeLimits has {given!r} as {name}; give a list for each of the first tensors, [] for one without limits."
+            ) from None
+        object.__setattr__(self, name, rows)
+        return rows
+
+    def _check_options(self) -> None:
+        if not isinstance(self.options, Mapping) or any(
+            not isinstance(name, str) or isinstance(values, str) or not isinstance(values, Sequence)
+            for name, values in self.options.items()
+        ):
+            raise ResolverError(f"NodeLimits has {self.options!r} as options; give a list of values for each name.")
+        options = {name: tuple(values) for name, values in self.options.items()}
+        object.__setattr__(self, "options", MappingProxyType(options))
+        if self.table is None:
+            return
+        if not (isinstance(self.table, type) and issubclass(self.table, Table)):
+            raise ResolverError(f"NodeLimits has {self.table!r} as table; give a class of oplet.schema.options.")
+        fields = {each.name for each in self.table.fields}
+        for name in options.keys() - fields:
+            raise ResolverError(
+                f"NodeLimits limits {name!r}, which is no option of {self.table.__name__}; it has {', '.join(sorted(fields)) or 'none'}."
+            )
+
+    def refusal(self, node: Node) -> str:
+        """Why a node is not served, "" where it is; its inputs have the types and shapes by which it is to be prepared."""
+        for kind, tensors, allowed in (("input", node.inputs, self.inputs), ("output", node.outputs, self.outputs)):
+            for position, (tensor, types) in enumerate(zip(tensors, allowed)):
+                if types and tensor is not None and tensor.type not in types:
+                    return f"{kind} {position} is of type {tensor.type.name}, and it serves {_or(t.name for t in types)} there"
+        for position, (tensor, ranks) in enumerate(zip(node.inputs, self.ranks)):
+            if ranks and tensor is not None and tensor.ndim not in ranks:
+                return f"input {position} has {tensor.ndim} dimensions, and it serves {_or(map(str, ranks))} there"
+        for position in self.constant:
+            given = node.optional_input(position)
+            if given is not None and not given.is_constant:
+                return f"input {position} is no constant, and it serves constants alone there"
+        return self._refused_option(node) if self.options else ""
+
+    def _refused_option(self, node: Node) -> str:
+        try:
+            values = self._values(node)
+        except OpletError as error:
+            return str(error).rstrip(".")
+        for name, allowed in self.options.items():
+            if not any(_equal(values[name], each) for each in allowed):
+                return f"{name} is {_text(values[name])}, and it serves {_or(map(_text, allowed))}"
+        return ""
+
+    def _values(self, node: Node) -> dict[str, Any]:
+        """What the node's options are, of those that are limited."""
+        if self.table is not None:
+            table = node.options(self.table)
+            return {name: getattr(table, name) for name in self.options}
+        given = node.composite_map() if node.op is BuiltinOperator.STABLEHLO_COMPOSITE else node.custom_map()
+        return {name: given.get(name) for name in self.options}
+
+    def __str__(self) -> str:
+        """The limits in words, for tables and messages."""
+        parts: list[str] = []
+        for position in range(max(len(self.inputs), len(self.ranks), *(at + 1 for at in self.constant), 0)):
+            types, ranks = (row[position] if position < len(row) else () for row in (self.inputs, self.ranks))
+            told = [f"of type {_or(map(_text, types))}"] if types else []
+            told += [f"of {_or(map(str, ranks))} dimensions"] if ranks else []
+            told += ["that is constant"] if position in self.constant else []
+            parts += [f"input {position} {' and '.join(told)}"] if told else []
+        parts += [f"output {position} of type {_or(map(_text, types))}" for position, types in enumerate(self.outputs) if types]
+        parts += [f"{name} {_or(map(_text, values))}" for name, values in self.options.items()]
+        return "; ".join(parts) or "any node"
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _equal(value: Any, allowed: Any) -> bool:
+    """Whether an option has a value; numbers with a point are those of single precision, as models store them."""
+    if isinstance(value, float) and isinstance(allowed, float):
+        return bool(np.float32(value) == np.float32(allowed))
+    if isinstance(value, np.ndarray) or isinstance(allowed, np.ndarray):
+        return np.array_equal(value, allowed)
+    return bool(value == allowed)
+
+
+def _text(value: Any) -> str:
+    return str(getattr(value, "name", value))
+
+
+def _or(words: Iterable[str]) -> str:
+    return " or ".join(words) or "nothing"

@@ -1,0 +1,257 @@
+"""What a model is compared with besides its own kernels: outputs in a file, or LiteRT in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import TensorError
+from oplet.model.files import read_file
+from oplet.tools.arrays import Header, npz_names, read_npy, read_npz
+from oplet.tools.children import TimeoutExpired, run_python
+from oplet.tools.inputs import quantize
+from oplet.tools.litert_rival import RIVALS, RivalError
+
+__all__ = ["LITERT", "litert_answers", "saved_outputs"]
+
+Array = NDArray[Any]
+Details = Mapping[str, Any]
+#: The names of LiteRT's ways.
+LITERT = tuple(RIVALS)
+#: Seconds that LiteRT gets for all runs.
+_SECONDS = 600
+#: Bytes of a saved output.
+_MOST_BYTES = 1 << 30
+
+#: Runs in the other process: reads what to do, runs LiteRT, writes an .npz of all runs.
+_CHILD = """
+import json, sys
+import numpy as np
+try:
+    from ai_edge_litert import interpreter as litert
+except ImportError as error:
+    sys.exit(f"not installed: {error}")
+job = json.load(open(sys.argv[1]))
+def unpack(name, value):
+    if not name.startswith("text "):
+        return value
+    flat = np.empty(value.size, object)
+    flat[:] = [bytes.fromhex(item) for item in value.ravel().tolist()]
+    return flat.reshape(value.shape)
+def pack(name, value):
+    value = np.asarray(value)
+    if value.dtype.kind not in "OSU":
+        return name, value if value.dtype.kind != "V" else value.astype(np.float32)
+    items = [item if isinstance(item, bytes) else str(item).encode() for item in value.ravel().tolist()]
+    return "text " + name, np.array([item.hex() for item in items], "U").reshape(value.shape)
+fed = {name: unpack(name, value) for name, value in np.load(job["inputs"]).items()}
+def given(run, key):
+    return fed[f"{run} {key}"] if f"{run} {key}" in fed else fed[f"text {run} {key}"]
+try:
+    model = litert.Interpreter(
+        model_path=job["model"], num_threads=job["threads"], experimental_preserve_all_tensors=bool(job["tensors"]),
+        experimental_op_resolver_type=litert.OpResolverType[job["resolver"]],
+    )
+    runner = model.get_signature_runner(job["signature"]) if job["signature"] else None
+    answers = {}
+    for run in range(job["runs"]):
+        if runner is not None:
+            outputs = runner(**{name: given(run, index) for name, index in job["names"].items()})
+            found = {index: outputs[name] for name, index in job["outputs"].items()}
+        else:
+            for name, index in job["names"].items():
+                if tuple(model._get_tensor_details(index, 0)["shape"]) != given(run, index).shape:
+                    model.resize_tensor_input(index, given(run, index).shape)
+            model.allocate_tensors()
+            for name, index in job["names"].items():
+                model.set_tensor(index, given(run, index))
+            model.invoke()
+            found = {index: model.get_tensor(index) for index in job["outputs"].values()}
+        for index, value in found.items():
+            name, value = pack(f"{run} {index}", value)
+            answers[name] = value
+        for index in job["tensors"]:
+            try:
+                name, value = pack(f"tensor {run} {index}", model.get_tensor(index))
+            except ValueError:
+                continue
+            answers[name] = value
+except (ValueError, RuntimeError) as error:
+    sys.exit(f"refused: {error}")
+with open(job["answers"], "wb") as file:
+    np.savez(file, **answers)
+"""
+
+
+def saved_outputs(path: Path, details: Mapping[str, Details]) -> dict[str, Array]:
+    """Outputs that were kept in a file: an .npz or .json by name, an .npy of the only one; what `oplet run --output` writes.
+
+    Real numbers of a quantized output are quantized.
+
+    Args:
+        path: the file.
+        details: each output's dictionary of `Interpreter.get_output_details`, by name.
+
+    Raises:
+        TensorError: the file is of no such kind, damaged, or lacks an output.
+        OSError: it cannot be read.
+    """
+    found = _entries(path, details)
+    missing = [name for name in details if name not in found]
+    if missing:
+        there = ", ".join(f"'{name}'" for name in found) or "nothing"
+        raise TensorError(f"'{path}' has no output '{missing[0]}' of the model; it has {there}.")
+    return {name: _in_type(found[name], details[name], name, path) for name in details}
+
+
+def _entries(path: Path, details: Mapping[str, Details]) -> dict[str, Any]:
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        names = npz_names(path)
+        arrays = {name: read_npz(path, name, _judge) for name in names if name in details or len(names) == len(details) == 1}
+        return arrays if len(names) > 1 or len(details) > 1 else {next(iter(details)): value for value in arrays.values()}
+    if suffix == ".npy":
+        if len(details) != 1:
+            raise TensorError(f"'{path}' holds one array and the model has {len(details)} outputs; give an .npz.")
+        return {next(iter(details)): read_npy(path, _judge)}
+    if suffix == ".json":
+        try:
+            content = json.loads(read_file(path).decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise TensorError(f"'{path}' is no .json file, or a damaged one: {error}.") from error
+        if isinstance(content, dict):
+            return content
+        if len(details) == 1:
+            return {next(iter(details)): content}
+        raise TensorError(f"'{path}' holds no outputs by name and the model has {len(details)}; give an object.")
+    raise TensorError(f"'{path}' is of no kind that outputs are saved in; the kinds are .npy, .npz, .json.")
+
+
+def _judge(header: Header, held: int) -> None:
+    if header.nbytes > max(_MOST_BYTES, held):
+        raise TensorError(f"It holds {header.nbytes} bytes, more than the {_MOST_BYTES} that an output may have here.")
+
+
+def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
+    dtype = np.dtype(details["dtype"])
+    if dtype.kind == "S":
+        text = np.asarray(value, object)
+        flat = np.empty(text.size, object)
+        flat[:] = [item.encode() if isinstance(item, str) else item for item in text.ravel().tolist()]
+        return flat.reshape(text.shape)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise TensorError(f"The output '{name}' in '{path}' is no array: {error}.") from error
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind not in "biufc":
+        raise TensorError(f"The output '{name}' in '{path}' is of type {array.dtype}, the model's of {dtype}.")
+    if dtype.kind in "iu" and array.dtype.kind == "f" and details["quantization"][0]:
+        return quantize(array, details)
+    with np.errstate(all="ignore"):
+        cast = array.astype(dtype)
+    if dtype.kind in "iub" and not np.array_equal(cast, array):
+        raise TensorError(f"The output '{name}' in '{path}' holds {array.dtype} values that are no {dtype}.")
+    return cast
+
+
+def litert_answers(
+    way: str,
+    model: str | os.PathLike[str],
+    runs: Sequence[Mapping[str, Array]],
+    inputs: Mapping[str, Details],
+    outputs: Mapping[str, Details],
+    *,
+    signature: str = "",
+    tensors: Sequence[int] = (),
+    num_threads: int = 1,
+) -> tuple[list[dict[str, Array]], list[dict[int, Array]]]:
+    """What LiteRT answers, run by run, in a process of its own: models that end it end nothing else.
+
+    Args:
+        way: one of `LITERT`.
+        model: the .tflite file.
+        runs: a value per input for each run, by name; one interpreter gets them all.
+        inputs: each input's details, by name.
+        outputs: each output's, by name.
+        signature: the key of the signature, "" for the first subgraph.
+        tensors: the tensors of the first subgraph to look at as well.
+        num_threads: threads that LiteRT may use.
+
+    Returns:
+        The outputs of each run by name, and the other tensors of each run by index.
+
+    Raises:
+        RivalError: LiteRT is not installed, refuses the model, or ends.
+    """
+    with tempfile.TemporaryDirectory(prefix="oplet-compare-") as folder:
+        job = {
+            "model": os.path.abspath(model),
+            "inputs": os.path.join(folder, "inputs.npz"),
+            "answers": os.path.join(folder, "answers.npz"),
+            "threads": num_threads,
+            "resolver": RIVALS[way],
+            "signature": signature,
+            "runs": len(runs),
+            "names": {name: int(details["index"]) for name, details in inputs.items()},
+            "outputs": {name: int(details["index"]) for name, details in outputs.items()},
+            "tensors": list(tensors),
+        }
+        fed = (
+            _packed(f"{number} {int(inputs[name]['index'])}", value)
+            for number, values in enumerate(runs)
+            for name, value in values.items()
+        )
+        with open(str(job["inputs"]), "wb") as file:
+            np.savez(file, **dict(fed))  # type: ignore[arg-type]
+        path = os.path.join(folder, "job.json")
+        Path(path).write_text(json.dumps(job))
+        try:
+            done = run_python(["-c", _CHILD, path], capture_output=True, text=True, errors="replace", timeout=_SECONDS)
+        except TimeoutExpired as error:
+            raise RivalError(f"{way} did not answer within {_SECONDS} seconds.") from error
+        if done.returncode:
+            raise RivalError(_why(way, done.returncode, done.stderr))
+        with np.load(str(job["answers"]), allow_pickle=False) as archive:
+            found = dict(_unpacked(name, archive[name]) for name in archive.files)
+    answers = [{name: found[f"{run} {index}"] for name, index in job["outputs"].items()} for run in range(len(runs))]  # type: ignore[attr-defined]
+    others = [
+        {index: found[f"tensor {run} {index}"] for index in tensors if f"tensor {run} {index}" in found}
+        for run in range(len(runs))
+    ]
+    return answers, others
+
+
+def _why(way: str, code: int, said: str) -> str:
+    last = said.strip().splitlines()[-1][:300] if said.strip() else ""
+    if last.startswith("not installed: "):
+        return f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({last.removeprefix('not installed: ')})."
+    if code < 0:
+        return f"{way} ends with signal {-code} on this model."
+    # What LiteRT says may have several lines: the first of them names the kernel.
+    first = next((line for line in said.splitlines() if line.startswith("refused: ")), last)
+    return f"{way} cannot run the model: {first.removeprefix('refused: ')[:300].rstrip('.')}."
+
+
+def _packed(name: str, value: Array) -> tuple[str, Array]:
+    value = np.asarray(value)
+    if value.dtype.kind not in "OSU":
+        return name, value
+    items = [item if isinstance(item, bytes) else str(item).encode() for item in value.ravel().tolist()]
+    return f"text {name}", np.array([item.hex() for item in items], "U").reshape(value.shape)
+
+
+def _unpacked(name: str, value: Array) -> tuple[str, Array]:
+    if not name.startswith("text "):
+        return name, value
+    flat = np.empty(value.size, object)
+    flat[:] = [bytes.fromhex(item) for item in value.ravel().tolist()]
+    return name.removeprefix("text "), flat.reshape(value.shape)

@@ -1,0 +1,100 @@
+"""Outputs that choose: an index, a sorted row or a box says which of several values is largest, and of two that are nearly equal either.
+
+One that is chosen otherwise is as far off as the candidates lie apart, however near their values were. Whether the choice is right is
+seen on the same values: each node that was run by itself gave the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from oplet.ops.context import Node
+from oplet.runtime.interpreter import Interpreter
+from oplet.schema.enums import TensorType
+from oplet.tools.comparing.borders import Layer
+
+__all__ = ["chosen_outputs"]
+
+_CHOOSING = frozenset(
+    [
+        "ARG_MAX",
+        "ARG_MIN",
+        "TOPK_V2",
+        "NON_MAX_SUPPRESSION_V4",
+        "NON_MAX_SUPPRESSION_V5",
+        "UNIQUE",
+        "WHERE",
+        "TFLite_Detection_PostProcess",
+        "EQUAL",
+        "NOT_EQUAL",
+        "LESS",
+        "LESS_EQUAL",
+        "GREATER",
+        "GREATER_EQUAL",
+        "FLOOR",
+        "CEIL",
+        "ROUND",
+        "SIGN",
+        "FLOOR_DIV",
+        "FLOOR_MOD",
+        "BUCKETIZE",
+        "HASHTABLE_LOOKUP",
+        "IF",
+        "WHILE",
+        "STABLEHLO_SORT",
+        "STABLEHLO_COMPARE",
+        "STABLEHLO_WHILE",
+        "STABLEHLO_CASE",
+        "LSH_PROJECTION",
+        "MULTINOMIAL",
+    ]
+)
+_WHOLE = (TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.BOOL, TensorType.STRING)
+_NOTE = "another choice among nearly equal values: on the same values each node gives the same"
+
+
+def chosen_outputs(
+    outputs: Sequence[Layer], plain: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
+) -> list[Layer]:
+    """The outputs, passed where they differ only by a choice that each node, run by itself, takes alike.
+
+    Args:
+        outputs: the outputs as they were judged.
+        plain: the interpreter with the model's own nodes.
+        details: each output's dictionary of `Interpreter.get_output_details`, by name.
+        nodes_agree: whether nodes or partitions were run on the same values, and all gave the same answer.
+    """
+    if not nodes_agree:
+        return list(outputs)
+    chosen = _chosen_tensors(plain)
+    return [
+        replace(layer, difference=replace(layer.difference, passed=True), note=_NOTE)
+        if not layer.difference.passed
+        and not layer.difference.nonfinite_differing
+        and not layer.difference.why.startswith("the type")
+        and int(details[layer.name]["index"]) in chosen
+        else layer
+        for layer in outputs
+    ]
+
+
+def _chosen_tensors(plain: Interpreter) -> set[int]:
+    """The tensors, in all subgraphs that give outputs, that depend on a choice."""
+    found: set[int] = set()
+    for subgraph in plain._subgraphs:
+        chosen: set[int] = set()
+        for index in subgraph.execution_plan:
+            node = subgraph.nodes[index]
+            read = {tensor.index for tensor in node.inputs if tensor is not None}
+            if node.op_name in _CHOOSING or read & chosen or _makes_whole(node):
+                chosen.update(tensor.index for tensor in node.outputs)
+        found |= chosen & set(subgraph.outputs)
+    return found
+
+
+def _makes_whole(node: Node) -> bool:
+    """Whether it makes whole numbers of real ones."""
+    real = any(tensor is not None and tensor.type is TensorType.FLOAT32 and not tensor.is_constant for tensor in node.inputs)
+    return real and any(tensor.type in _WHOLE for tensor in node.outputs)

@@ -1,0 +1,133 @@
+"""How a model's metadata say that pixels become its inputs' numbers: real = (pixel - mean) / std, for all channels or for each.
+
+The tables are the part of TFLite's metadata schema (`metadata_schema.fbs`) that leads there; they lie in the metadata entry
+TFLITE_METADATA of the model, as a FlatBuffer of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import OpletError, TensorError
+from oplet.model.model import Model
+from oplet.schema.decode import decode
+from oplet.schema.table import Table, string, tables, union, vector
+
+__all__ = ["ENTRY", "Normalization", "normalization_of"]
+
+#: The name of the metadata entry.
+ENTRY = "TFLITE_METADATA"
+
+
+class NormalizationOptions(Table):
+    """Means and standard deviations of pixels, one or one for each channel."""
+
+    mean: NDArray[np.float32] | None = vector(0, "float32")
+    std: NDArray[np.float32] | None = vector(1, "float32")
+
+
+class ProcessUnit(Table):
+    """A step between raw data and a tensor; the other kinds are not for pictures."""
+
+    options: Table | None = union(1, {1: NormalizationOptions})
+
+
+class TensorMetadata(Table):
+    """What is said of an input or output."""
+
+    name: str | None = string(0)
+    process_units: list[ProcessUnit] | None = tables(4, ProcessUnit)
+
+
+class SubGraphMetadata(Table):
+    """What is said of a subgraph; its inputs in the model's order."""
+
+    input_tensor_metadata: list[TensorMetadata] | None = tables(2, TensorMetadata)
+
+
+class ModelMetadata(Table):
+    """The root."""
+
+    subgraph_metadata: list[SubGraphMetadata] | None = tables(3, SubGraphMetadata)
+
+
+class Normalization(NamedTuple):
+    """real = (pixel - mean) / std.
+
+    Attributes:
+        mean: one, or one for each channel.
+        std: as many.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return f"mean {_short(self.mean)}, std {_short(self.std)}"
+
+    def apply(self, pixels: NDArray[Any], axis: int) -> NDArray[Any]:
+        """The real values.
+
+        Args:
+            pixels: 0..255.
+            axis: the dimension of the channels.
+
+        Raises:
+            TensorError: there are neither one nor as many means as channels.
+        """
+        across = [1] * pixels.ndim
+        arrays = []
+        for numbers in self:
+            if len(numbers) not in (1, pixels.shape[axis]):
+                raise TensorError(
+                    f"The model's metadata have {len(numbers)} numbers for {pixels.shape[axis]} channels ({self}); "
+                    "give --scale and --offset."
+                )
+            across[axis] = len(numbers)
+            arrays.append(np.array(numbers, np.float64).reshape(across))
+        mean, std = arrays
+        real: NDArray[Any] = (pixels - mean) / std
+        return real
+
+
+def normalization_of(model: Model, subgraph: int, position: int) -> Normalization | None:
+    """What a model's metadata say of an input's pixels, None if they say nothing.
+
+    Args:
+        model: the model.
+        subgraph: the subgraph's index.
+        position: the input's place among the subgraph's inputs.
+
+    Raises:
+        TensorError: they are damaged, or have no usable numbers.
+    """
+    try:
+        content = model.metadata(ENTRY)
+        if content is None:
+            return None
+        said = decode(ModelMetadata, np.ascontiguousarray(content, np.uint8).data, ENTRY)
+    except OpletError as error:
+        raise TensorError(
+            f"The model's metadata, which may say what becomes of pixels, cannot be read: {str(error).rstrip('.')}; "
+            "give --scale and --offset."
+        ) from error
+    graphs = said.subgraph_metadata or []
+    inputs = (graphs[subgraph].input_tensor_metadata or []) if subgraph < len(graphs) else []
+    for unit in (inputs[position].process_units or []) if position < len(inputs) else []:
+        if isinstance(unit.options, NormalizationOptions):
+            mean, std = (
+                () if numbers is None else tuple(map(float, numbers)) for numbers in (unit.options.mean, unit.options.std)
+            )
+            found = Normalization(mean, std)
+            if not mean or not std or not np.all(np.isfinite([*mean, *std])) or not all(std):
+                raise TensorError(f"The model's metadata give no usable numbers for pixels ({found}); give --scale and --offset.")
+            return found
+    return None
+
+
+def _short(numbers: tuple[float, ...]) -> str:
+    told = [f"{number:.6g}" for number in numbers[:4]] + (["..."] if len(numbers) > 4 else [])
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"

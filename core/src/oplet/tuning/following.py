@@ -1,0 +1,200 @@
+"""Two interpreters of one model, node by node: one runs and is recorded, the other follows on the same values.
+
+A difference that an early node makes hides what the nodes behind it do. Whoever follows therefore computes each node, is compared with
+what was recorded, and goes on with the recorded values: each difference is then one node's own, or that of a partition of several nodes.
+Values are copied right after the node that writes them has run, while they are still in their place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.ops.context import Node
+from oplet.ops.tensor import Tensor
+from oplet.runtime.describe.details import quantization_details
+from oplet.runtime.describe.profiler import Event, Profiler
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.interpreter import Interpreter
+from oplet.runtime.memory.buffer_handles import ensure_readable
+from oplet.schema.enums import TensorType
+from oplet.tuning.differences import Difference, difference
+from oplet.tuning.tolerances import Tolerance
+
+__all__ = ["Choose", "Follower", "NodeDifference", "Place", "Recorder", "Values", "pair_of"]
+
+Array = NDArray[Any]
+#: A tensor, by its subgraph's index and its own.
+Place = tuple[int, int]
+#: What was written into each tensor, in the order of writing.
+Values = dict[Place, deque[Array]]
+#: Gives the tolerance for a type and whether it is quantized.
+Choose = Callable[[np.dtype[Any], bool], Tolerance]
+
+#: Handles, which mean something to their own interpreter only.
+_NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
+#: Bytes that are recorded of one run; what is written behind them is not judged node by node.
+_MOST_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """A tensor that a node wrote, beside what was recorded.
+
+    Attributes:
+        subgraph: the subgraph's index.
+        node: the node's, in the model.
+        op: its operator's name.
+        tensor: the tensor's index.
+        name: its name.
+        type: its element type.
+        shape: its shape in the last run.
+        difference: of all runs and all times that the node ran.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    tensor: int
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    difference: Difference
+
+    def __str__(self) -> str:
+        where = f" of subgraph {self.subgraph}" if self.subgraph else ""
+        return f"node {self.node} ({self.op}){where}"
+
+
+class Recorder(Profiler):
+    """Keeps what is written into the tensors of an interpreter.
+
+    Attributes:
+        values: what was written since `clear`.
+        full: whether there was more than is kept.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: Values = defaultdict(deque)
+        self.full = False
+        self._bytes = 0
+        self._executors: Sequence[Executor] = ()
+
+    def watch(self, interpreter: Interpreter) -> None:
+        """Record this interpreter, whose profiler it is."""
+        self._executors = interpreter._executors
+
+    def clear(self) -> None:
+        """Forget what was recorded."""
+        super().clear()
+        self.values = defaultdict(deque)
+        self._bytes, self.full = 0, False
+
+    def record(self, event: Event) -> None:
+        """Copy what the node of the event wrote."""
+        executor = self._executors[event.subgraph]
+        node = executor.subgraph.nodes[event.node]
+        for tensor in _written(node):
+            if tensor.is_constant or not tensor.has_data:
+                continue
+            stale = tensor.data_is_stale
+            ensure_readable(executor.context, tensor)
+            self._bytes += tensor.data.nbytes
+            self.full = self.full or self._bytes > _MOST_BYTES
+            if not self.full:
+                self.values[event.subgraph, tensor.index].append(np.array(tensor.data))
+            tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
+
+
+class Follower(Profiler):
+    """Compares what nodes write with what was recorded of another interpreter.
+
+    Attributes:
+        values: what was recorded; what was compared is taken out.
+        found: the differences so far, in the order in which the tensors were first written.
+        run: the number of the run.
+
+    Args:
+        choose: gives the tolerance for a type and whether it is quantized.
+        forced: whether the nodes behind go on with the recorded values; otherwise differences add up.
+        recorded_is_wanted: whether what was recorded is the answer to be had; otherwise this interpreter's is.
+    """
+
+    def __init__(self, choose: Choose, *, forced: bool, recorded_is_wanted: bool = False) -> None:
+        super().__init__()
+        self.values: Values = {}
+        self.found: dict[tuple[int, int, int], NodeDifference] = {}
+        self.run = 0
+        self._tolerances: dict[tuple[int, int, int], Tolerance] = {}
+        self._choose = choose
+        self._forced = forced
+        self._recorded_is_wanted = recorded_is_wanted
+        self._judged: Collection[Place] | None = None
+        self._executors: Sequence[Executor] = ()
+
+    def watch(self, interpreter: Interpreter) -> None:
+        """Follow with this interpreter, whose profiler it is."""
+        self._executors = interpreter._executors
+
+    def expect(self, values: Values, judged: Collection[Place] | None, run: int) -> None:
+        """Take what was recorded of the next run.
+
+        Args:
+            values: the recorded values.
+            judged: the tensors to compare; all if None. The others are put in place without a look.
+            run: its number.
+        """
+        self.values, self._judged, self.run = values, judged, run
+
+    def record(self, event: Event) -> None:
+        """Compare what the node of the event wrote."""
+        node = self._subgraphs[event.subgraph].nodes[event.node]
+        for tensor in _written(node):
+            place = event.subgraph, tensor.index
+            recorded = self.values.get(place)
+            if not recorded or not tensor.has_data:
+                continue
+            theirs = recorded.popleft()
+            if self._judged is None or place in self._judged:
+                self._compare(place, node, tensor, theirs)
+            if self._forced and not tensor.is_constant and (theirs.shape, theirs.dtype) == (tensor.data.shape, tensor.data.dtype):
+                tensor.data[...] = theirs
+
+    def _compare(self, place: Place, node: Node, tensor: Tensor, theirs: Array) -> None:
+        pair = pair_of(tensor)
+        tolerance = self._choose(theirs.dtype, bool(pair[0]))
+        got, wanted = (tensor.data, theirs) if self._recorded_is_wanted else (theirs, tensor.data)
+        found = difference(got, wanted, tolerance, pair, run=self.run)
+        key = (place[0], node.index, place[1])
+        self._tolerances[key] = tolerance
+        before = self.found.get(key)
+        entry = NodeDifference(
+            place[0], node.index, node.op_name, tensor.index, tensor.name, tensor.type.name.lower(), tensor.shape, found
+        )
+        self.found[key] = entry if before is None else replace(entry, difference=before.difference + found)
+
+    def judged(self) -> list[NodeDifference]:
+        """What was found, judged by all runs together too."""
+        return [
+            replace(entry, difference=entry.difference.judged_as_whole(self._tolerances[key]))
+            for key, entry in self.found.items()
+        ]
+
+
+def pair_of(tensor: Tensor) -> tuple[float, int]:
+    """A tensor's scale and zero point; (0, 0) if it has none, or several."""
+    scale, zero_point = quantization_details(tensor)["quantization"]
+    return float(scale), int(zero_point)
+
+
+def _written(node: Node) -> list[Tensor]:
+    """What a node writes: its outputs, and variables among its inputs; a delegate may keep those to itself."""
+    kept = () if node.delegate is not None else (t for t in node.inputs if t is not None and t.is_variable)
+    tensors = [*node.outputs, *kept]
+    return [tensor for tensor in dict.fromkeys(tensors) if tensor.type not in _NO_VALUES]
