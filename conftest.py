@@ -1,8 +1,21 @@
-"""How Hypothesis behaves in all tests: nothing depends on how fast the machine is."""
+"""How all tests run: nothing depends on how fast the machine is, nor on how oplet was installed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("oplet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("oplet")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def oplet_of_an_index() -> Iterator[None]:
+    """Messages advise packages as they do where oplet came from an index; tests/test_advice_in_a_clone.py has the others."""
+    from oplet.plugins import sources
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "_direct_url", lambda: "")
+        yield

@@ -159,7 +159,7 @@ def found_marks(marks: Path) -> list[str]:
 
 def test_the_times_of_a_report_are_taken_away_from_the_current_folder(trap: Path) -> None:
     code = "import importlib, json, sys; print(1.5)"
-    times = report._interleaved({"before": ["-c", code], "after": ["-c", code]}, reported=True)
+    times = report._interleaved({"before": ["-c", code], "after": ["-c", code]}, {}, reported=True)
     assert times == {"before": 1.5, "after": 1.5}
     assert found_marks(trap) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -177,3 +178,93 @@ def test_oplet_interpreter_is_a_module_of_litert_s_names():
     public = {name for name, value in vars(litert).items() if getattr(value, "__module__", "") == litert.__name__}
     assert {name for name in public if not name.startswith("_")} <= set(module.__all__)
     assert np.all([hasattr(module, name) for name in module.__all__])
+
+
+PROCESSES = """
+import multiprocessing, sys
+from {module} import Interpreter
+
+def ran(_):
+    from {module} import Interpreter as inside
+    return Interpreter.__module__, inside.__module__, Interpreter({model!r}).get_input_details()[0]["shape"].tolist()
+
+if __name__ == "__main__":
+    for how in sys.argv[1:]:
+        with multiprocessing.get_context(how).Pool(1) as pool:
+            print(how, pool.map(ran, [1])[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no ways but one to start a process")
+def test_processes_that_the_program_starts_are_answered_by_oplet_too(program, tmp_path):
+    program(IMPORTS["tflite_runtime"])  # which makes the model
+    (tmp_path / "starts.py").write_text(
+        PROCESSES.format(module="tflite_runtime.interpreter", model=str(tmp_path / "model.tflite"))
+    )
+    command = [sys.executable, "-c", "import sys; from oplet.cli.main import main; main(sys.argv[1:])"]
+    ways = ["fork", "spawn", "forkserver"]
+    done = subprocess.run([*command, "behind", str(tmp_path / "starts.py"), *ways], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"{way} ('oplet.tools.behind.program', 'oplet.tools.behind.program', [2])" for way in ways
+    ]
+
+
+def test_threads_that_outlive_the_program_s_last_line_are_answered_too(oplet, program):
+    more = """
+import threading, time
+def late():
+    time.sleep(0.2)
+    from ai_edge_litert.interpreter import Interpreter
+    print("late", Interpreter.__module__)
+threading.Thread(target=late).start()
+"""
+    ran = oplet("behind", program(IMPORTS["tflite_runtime"], more))
+    assert ran.code == 0, ran.err
+    assert ran.out.endswith("late oplet.tools.behind.program\n")
+
+
+def test_a_script_finds_what_python_gives_it(oplet, program, monkeypatch):
+    more = """
+import __main__, pickle
+class Thing: pass
+assert __main__.Thing is Thing and type(pickle.loads(pickle.dumps(Thing()))) is Thing
+print([__file__, sys.argv[0], __package__, __spec__ if "__spec__" in globals() else "none", sys.path[0]])
+"""
+    path = program(IMPORTS["tflite_runtime"], more)
+    monkeypatch.chdir(path.parent)
+    ran = oplet("behind", "program.py")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[-1] == str([str(path), "program.py", None, None, str(path.parent)])
+
+
+def test_a_module_with_relative_imports_runs(oplet, program, monkeypatch):
+    path = program(IMPORTS["tflite_runtime"])
+    package = path.parent / "package_behind"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "inner.py").write_text("import importlib\nlitert = importlib.import_module('ai_edge_litert.interpreter')\n")
+    (package / "__main__.py").write_text("from .inner import litert\nprint(litert.Interpreter.__module__, __package__)\n")
+    monkeypatch.chdir(path.parent)
+    ran = oplet("behind", "-m", "package_behind")
+    assert (ran.code, ran.out) == (0, "oplet.tools.behind.program package_behind\n"), ran.err
+    for name in [name for name in sys.modules if name.startswith("package_behind")]:
+        del sys.modules[name]
+
+
+def test_a_delegate_that_nobody_brings_is_told_before_the_program_runs(oplet, program):
+    for wrong in ("nonsense", "", ":"):
+        ran = oplet("behind", f"--delegate={wrong}", program(IMPORTS["tflite_runtime"], "print('ran')"))
+        assert (ran.code, ran.out) == (1, "")
+        assert "Traceback" not in ran.err
+        assert f"'{wrong}'" in ran.err or wrong in ran.err
+
+
+def test_details_have_the_keys_of_litert_s(program):
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    path = str(program("").parent / "model.tflite")
+    ours, theirs = Interpreter(path), litert.Interpreter(path)
+    for method in ("get_tensor_details", "get_input_details", "get_output_details"):
+        for one, other in zip(getattr(ours, method)(), getattr(theirs, method)()):
+            assert set(other) <= set(one)
+            assert set(other["quantization_parameters"]) <= set(one["quantization_parameters"])

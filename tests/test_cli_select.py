@@ -18,6 +18,7 @@ import pytest
 
 from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, PluginManager, Registration
 from oplet.errors import OpNotFoundError, PrepareError, UnresolvedOpError
+from oplet.plugins.manager import default_manager
 from oplet.tools.selection.check import check_installed, check_models
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock, LockError, lock_of, requirements
@@ -35,6 +36,15 @@ SAMPLE = {
     "mediapipe": 3,
     "tflm_models": 4,
 }
+
+
+@pytest.fixture(autouse=True)
+def _numpy_kernels(monkeypatch):
+    """The numpy kernels serve, whichever packages are installed that go before them."""
+    monkeypatch.setenv("OPLET_PREFER", "oplet-builtin-ops")
+    default_manager.cache_clear()
+    yield
+    default_manager.cache_clear()
 
 
 @pytest.fixture
@@ -439,3 +449,23 @@ def run(interpreter, inputs):
         interpreter.set_tensor(details["index"], value.astype(object) if value.dtype.kind == "S" else value)
     interpreter.invoke()
     return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+
+
+def test_no_file_is_written_where_another_cannot_be(oplet, examples, tmp_path):
+    ran = oplet(
+        "select", examples / "digits" / "digits_int8.tflite", "-o", tmp_path / "r.py", "--lock", tmp_path / "none" / "lock.json"
+    )
+    assert ran.code == 1
+    assert "none" in ran.err
+    assert not (tmp_path / "r.py").exists()
+    ran = oplet("select", examples / "digits" / "digits_int8.tflite", "-o", tmp_path / "r.py", "--lock", tmp_path / "r.py")
+    assert ran.code == 2
+    assert not (tmp_path / "r.py").exists()
+
+
+def test_numbers_that_are_not_finite_are_wrong_usage(oplet, examples):
+    model = examples / "digits" / "digits_int8.tflite"
+    for command, option in (("run", "--scale"), ("run", "--offset"), ("benchmark", "--max-secs"), ("tune", "--max-error")):
+        for value in ("nan", "1e999"):
+            ran = oplet(command, model, f"{option}={value}")
+            assert ran.code == 2, (command, option, value)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from oplet import BuiltinOperator, PluginManager
-from oplet.tools.operators import operators_page
+from oplet.tools import operators
 
 ROOT = Path(__file__).parents[1]
 FACTS = ROOT.parent / "shared" / "facts" / "builtin_ops.csv"
@@ -44,11 +44,12 @@ def test_litert_s_default_custom_ops_are_there(name: str) -> None:
 
 
 def test_every_kernel_lives_in_the_module_that_is_named_like_its_operator() -> None:
-    for claim in PluginManager().resolver().claims():
+    for claim in PluginManager(load=[PACKAGE]).resolver().claims():
         if claim.provenance.distribution == PACKAGE and isinstance(claim.op, BuiltinOperator):
             assert claim.target == f"oplet_builtin_ops.ops.{claim.op.name.lower()}:REGISTRATION"
 
 
-def test_the_page_about_operators_is_not_stale() -> None:
+def test_the_page_about_operators_is_not_stale(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "operators.md").read_text()
-    assert page == operators_page(PluginManager().resolver(), PACKAGE), "run: python -m oplet.tools.operators > docs/operators.md"
+    operators.main()
+    assert page == capsys.readouterr().out, "run: python -m oplet.tools.operators > docs/operators.md"

@@ -1,11 +1,28 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from oplet.plugins.manager import default_manager
+from oplet.plugins.selection import PREFER_VARIABLE
 from oplet.testing import run_op
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _these_kernels() -> Iterator[None]:
+    """This package's kernels serve, whichever packages are installed that go before it."""
+    before = os.environ.get(PREFER_VARIABLE)
+    os.environ[PREFER_VARIABLE] = "oplet-builtin-ops"
+    default_manager.cache_clear()
+    yield
+    if before is None:
+        del os.environ[PREFER_VARIABLE]
+    else:
+        os.environ[PREFER_VARIABLE] = before
+    default_manager.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from oplet.schema.options import Conv2DOptions, PackOptions, Pool2DOptions, Shap
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
 
-RESOLVER = PluginManager().resolver()
+RESOLVER = PluginManager(load=["oplet-builtin-ops"]).resolver()
 QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 #: Types of which numpy has arrays, so that any of them can be put into a model.
 TYPES = sorted(set(TensorType) - {TensorType.RESOURCE, TensorType.VARIANT, TensorType.COMPLEX128})

@@ -1,6 +1,6 @@
 """MediaPipe's face model with attention runs, and gives what LiteRT gives whose missing operators are done by the book.
 
-LiteRT's Python package cannot run the model. Here it runs the stretches between the custom ops, which a few lines of
+LiteRT's Python package lacks its custom ops. Here it runs the stretches between the custom ops, which a few lines of
 float64 stand in for.
 """
 

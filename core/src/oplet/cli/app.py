@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 import oplet
 from oplet.cli.behind import behind
@@ -34,6 +36,18 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+class Command(TyperCommand):
+    """A command whose numbers are finite: "nan" and "1e999" are refused like other nonsense."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        rest: list[str] = super().parse_args(context, args)
+        for parameter in self.params:
+            value = context.params.get(parameter.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise typer.BadParameter(f"{value} is no finite number.", ctx=context, param_hint=parameter.opts[0])
+        return rest
 
 
 def _version(wanted: bool) -> None:
@@ -69,5 +83,5 @@ for command in (
     new_op,
     new_delegate,
 ):
-    app.command()(command)
-app.command(context_settings={"allow_interspersed_args": False})(behind)
+    app.command(cls=Command)(command)
+app.command(cls=Command, context_settings={"allow_interspersed_args": False})(behind)

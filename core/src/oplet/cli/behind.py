@@ -39,7 +39,7 @@ def behind(
     """
     settings = settings_of(context, p, debug)
     from oplet.cli.text import one_line
-    from oplet.errors import ModelError
+    from oplet.errors import DelegateError, ModelError
     from oplet.tools.behind.program import Account, run_behind
 
     account = Account()
@@ -50,12 +50,13 @@ def behind(
             arguments or [],
             is_module=module,
             plugins=settings.plugins(),
+            blocked=settings.blocked,
             delegates=delegate or (),
             num_threads=num_threads,
             tensorflow=tensorflow,
             account=account,
         )
-    except ModelError:
+    except (ModelError, DelegateError):
         if not account.answered and not account.models:
             raise
         _tell()
@@ -74,7 +75,7 @@ def _tell() -> None:
     """The program's traceback, from its own first line on."""
     kind, error, traceback = sys.exc_info()
     begin = traceback
-    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("oplet", "runpy"):
+    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("oplet", "runpy", "importlib"):
         begin = begin.tb_next
     if kind is not None and error is not None:
         sys.excepthook(kind, error.with_traceback(begin or traceback), begin or traceback)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, settings_of
+from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, settings_of
 
 if TYPE_CHECKING:
     from oplet.tools.building.build import BuiltWheel
@@ -41,7 +41,9 @@ def build(
     with_core: Annotated[
         bool,
         typer.Option(
-            "--with-core", help="Bring the part of oplet that runs them too: a wheel that needs numpy alone.", show_default=False
+            "--with-core",
+            help="Bring the part of oplet that runs them too: a wheel that needs numpy alone (and Pillow for pictures).",
+            show_default=False,
         ),
     ] = False,
     pyz: Annotated[
@@ -70,6 +72,7 @@ def build(
     ] = False,
     json: Json = False,
     p: PluginSwitches = None,
+    prefer: Preferred = None,
     debug: Debug = False,
 ) -> None:
     """Build a wheel of just the kernels that these models need, cut out of the installed op packages.
@@ -88,12 +91,14 @@ def build(
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
     from oplet.cli.console import print_json
+    from oplet.model.whole_file import check_folder
     from oplet.tools.building.app import INTERPRETER
     from oplet.tools.building.build import build_wheel
     from oplet.tools.building.programs import build_program
     from oplet.tools.building.report import make_report
     from oplet.tools.selection.needs import SelectionError
 
+    check_folder(output.parent if pyz or output.suffix == ".pyz" else output)
     plugins = settings.plugins()
     what: dict[str, Any] = {
         "ops": op or (),
@@ -102,6 +107,7 @@ def build(
         "version": version,
         "keep_comments": keep_comments,
         "plugins": plugins,
+        "prefer": prefer,
     }
     try:
         if with_core or pyz:
@@ -128,6 +134,7 @@ def build(
 
 def _show(built: BuiltWheel, report: Report) -> None:
     from oplet.cli.console import Printer
+    from oplet.tools.building.choosing import passed_over
 
     printer = Printer()
     printer.line(str(built.path), "bold")
@@ -135,16 +142,21 @@ def _show(built: BuiltWheel, report: Report) -> None:
     for kernel in built.cut.kernels:
         versions = {kernel.min_version, kernel.max_version}
         kind = " (composite)" if kernel.composite else " (custom)" if kernel.custom else ""
+        kind += ", nodes that are declined" if kernel.fallback else ""
         rows.append((kernel.op + kind, "-".join(map(str, sorted(versions))), kernel.distribution))
     printer.table("", ["op", "versions", "from"], rows)
     sources = ", ".join(f"{source.name} {source.version}" for source in built.cut.sources)
     printer.line()
     printer.line(f"{len(built.cut.modules)} modules of {sources}, {built.path.stat().st_size} bytes")
+    printer.line(f"requires {', '.join(built.requires)}")
     printer.table("", ["", "installed#", "built#", "built / installed#"], report.rows())
     if report.dropped:
         shown = report.dropped[:_DROPPED_SHOWN]
         more = f" and {len(report.dropped) - len(shown)} more" if len(report.dropped) > len(shown) else ""
         printer.line()
         printer.line(f"left out: {', '.join(shown)}{more}", "dim")
-    for note in report.notes:
+    for text in filter(None, (report.compared, report.needs)):
+        printer.line()
+        printer.line(text, "dim")
+    for note in [*passed_over(built.cut.passed), *report.notes]:
         printer.line(note, "yellow")

@@ -24,7 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
-        sys.exit('oplet: the command needs more packages; install them: pip install "oplet[cli]"')
+        from oplet.plugins.sources import installing
+
+        sys.exit(f"oplet: the command needs more packages; install them: {installing('oplet', 'cli')}")
     settings = Settings()
     _log_to_stderr()
     try:

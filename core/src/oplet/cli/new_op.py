@@ -35,12 +35,19 @@ def new_op(
     print_next_steps(new_op(name, directory, builtin=builtin, license=license))
 
 
-def print_next_steps(folder: Path) -> None:
-    """What is there now, and how to go on."""
+def print_next_steps(folder: Path, needs: str = "") -> None:
+    """What is there now, and how to go on.
+
+    Args:
+        folder: the new package.
+        needs: a package of this project that its tests need.
+    """
     from oplet.cli.console import Printer
+    from oplet.plugins.sources import installing_first
 
     printer = Printer()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         printer.line(str(file))
     printer.line()
-    printer.line(f'cd {folder} && pip install -e ".[test]" && pytest', "bold")
+    first = installing_first(needs)
+    printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")

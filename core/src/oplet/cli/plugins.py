@@ -20,6 +20,8 @@ def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None
     """List the installed plugins and what each one brings."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
+    from oplet.plugins.known import BUILTIN_OPS
+    from oplet.plugins.sources import installing
 
     found = settings.plugins().plugins()
     if json:
@@ -27,7 +29,8 @@ def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None
         return
     printer = Printer()
     if not found:
-        printer.line("No plugin is installed, so no operator can run; pip install oplet-builtin-ops brings the usual ones.")
+        command = installing(BUILTIN_OPS)
+        printer.line(f"No plugin is installed, so no operator can run; {command} brings the usual ones.")
         return
     rows = [
         (i.name, f"{i.distribution} {i.version}".strip(), i.state, i.tier, i.api, _ops(i), ", ".join(i.delegates)) for i in found

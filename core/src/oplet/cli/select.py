@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, settings_of
+from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, settings_of
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
+    from oplet.ops.resolver import Claim
     from oplet.plugins.manager import PluginManager
     from oplet.tools.selection.serving import Served
 
@@ -50,6 +53,7 @@ def select(
     ] = None,
     json: Json = False,
     p: PluginSwitches = None,
+    prefer: Preferred = None,
     debug: Debug = False,
 ) -> None:
     """Select the ops that models need: list them, register just these, lock the packages that serve them."""
@@ -60,9 +64,17 @@ def select(
         raise typer.BadParameter("Name a model, or an op with --op.", param_hint="MODEL")
     from oplet.model.model import Model
 
+    targets = [path for path in (output, lock, requirements) if path is not None]
+    if targets:
+        from oplet.tools.selection.files import check_made
+
+        for path in targets:
+            check_made(path)
+        if len(set(map(os.path.abspath, targets))) < len(targets):
+            raise typer.BadParameter("--output, --lock and --requirements must name different files.")
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
-        raise typer.Exit(_check(check, opened, all_codes, settings.plugins(), json))
+        raise typer.Exit(_check(check, opened, all_codes, settings.plugins(), prefer, json))
     from oplet.tools.selection.files import write_made
     from oplet.tools.selection.needs import SelectionError, needs_of
     from oplet.tools.selection.serving import serve
@@ -71,7 +83,7 @@ def select(
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="--op") from error
-    served = serve(needs, settings.plugins())
+    served = serve(needs, settings.plugins(), prefer=prefer)
     made: dict[Path, str] = {}  # everything is made before anything is written
     if output is not None:
         from oplet.tools.selection.resolver_code import resolver_code
@@ -102,13 +114,16 @@ def _show(served: list[Served], written: list[Path], json: bool) -> None:
     for each in served:
         kind = " (composite)" if each.need.composite else " (custom)" if each.need.custom else ""
         types = ", ".join(type.name.lower() for type in each.need.types) or "any"
-        rows.append(
-            (each.need.name + kind, _ranges(each), types, ", ".join(dict.fromkeys(str(c.provenance) for c in each.claims)))
-        )
+        behind = "; what it declines: ".join(_packages(claims) for claims in (each.claims, *each.fallbacks))
+        rows.append((each.need.name + kind, _ranges(each), types, behind))
     printer.table("", ["op", "versions", "types", "served by"], rows)
     if written:
         printer.line()
         printer.line(f"written: {', '.join(map(str, written))}")
+
+
+def _packages(claims: Iterable[Claim]) -> str:
+    return ", ".join(dict.fromkeys(str(claim.provenance) for claim in claims))
 
 
 def _ranges(each: Served) -> str:
@@ -124,26 +139,28 @@ def _described(each: Served) -> dict[str, Any]:
         "versions": list(each.versions),
         "types": [type.name for type in each.need.types],
         "models": list(each.need.models),
-        "served_by": [
-            {
-                "distribution": claim.provenance.distribution,
-                "version": claim.provenance.version,
-                "plugin": claim.provenance.plugin,
-                "min_version": claim.min_version,
-                "max_version": claim.max_version,
-            }
-            for claim in each.claims
-        ],
+        "served_by": [_entry(claim) for claim in each.claims],
+        **({"fallbacks": [[_entry(claim) for claim in claims] for claims in each.fallbacks]} if each.fallbacks else {}),
     }
 
 
-def _check(path: Path, models: list[Model], all_codes: bool, plugins: PluginManager, json: bool) -> int:
+def _entry(claim: Claim) -> dict[str, Any]:
+    return {
+        "distribution": claim.provenance.distribution,
+        "version": claim.provenance.version,
+        "plugin": claim.provenance.plugin,
+        "min_version": claim.min_version,
+        "max_version": claim.max_version,
+    }
+
+
+def _check(path: Path, models: list[Model], all_codes: bool, plugins: PluginManager, prefer: list[str] | None, json: bool) -> int:
     from oplet.cli.console import Printer, print_json
     from oplet.tools.selection.check import check_installed, check_models
     from oplet.tools.selection.lock import Lock
 
     lock = Lock.read(path)
-    in_models, in_packages = check_models(lock, models, all_codes=all_codes), check_installed(lock, plugins)
+    in_models, in_packages = check_models(lock, models, all_codes=all_codes), check_installed(lock, plugins, prefer)
     problems = [*in_models, *in_packages]
     if json:
         print_json(

@@ -25,6 +25,7 @@ __all__ = [
     "NumThreads",
     "Ops",
     "PluginSwitches",
+    "Preferred",
     "Quiet",
     "Raw",
     "Settings",
@@ -35,6 +36,14 @@ __all__ = [
 PluginSwitches = Annotated[
     list[str] | None,
     typer.Option("-p", metavar="no:NAME", help="Leave out a plugin, by its name or its package's.", show_default=False),
+]
+Preferred = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[OP=]NAME",
+        help="Take this plugin, by its name or its package's, where several serve an op. May be given several times.",
+        show_default=False,
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]

@@ -104,14 +104,18 @@ class DelegateRegistry:
             DelegateLoadError: there is none, or more than one.
         """
         distribution, _, short = name.rpartition(":")
-        found = [e for e in self._entries.get(short, []) if not distribution or e.provenance.distribution == distribution]
+        found = [
+            e
+            for e in self._entries.get(short, [])
+            if name == short or (distribution and e.provenance.distribution == distribution)
+        ]
         if len(found) == 1:
             return found[0]
         if not found:
             if distribution and (distribution.rpartition(":")[2] in self._entries):
                 raise DelegateLoadError(
                     f"Failed to load delegate from {name}: '{short}' behind the delegate '{distribution}' is no option; options have a "
-                    f"value, as in {distribution}:{short}=VALUE."
+                    f"value, as in {distribution}:{short or 'key'}=VALUE."
                 )
             known = ", ".join(sorted(self._entries)) or "none"
             raise DelegateLoadError(

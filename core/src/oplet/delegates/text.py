@@ -32,6 +32,8 @@ def parse_delegate(text: str) -> tuple[str, dict[str, str]]:
         >>> parse_delegate("some-package:npu:cache=/tmp/a:b,cores='1,2'")
         ('some-package:npu', {'cache': '/tmp/a:b', 'cores': '1,2'})
     """
+    if not text.strip(":"):
+        raise DelegateError(f"'{text}' names no delegate; write NAME or NAME:key=value,...")
     before, equals, _ = text.partition("=")
     if not equals:
         return text, {}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
+from oplet.model.arguments import BINARY, BYTES, FLAG, NAMES, OPERATOR, TEXT, VERSION, WHOLE, Kind, one_of, takes
 from oplet.model.external import ExternalFiles
 from oplet.model.model import SCHEMA_VERSION, Model
 from oplet.model.packing import pack_strings, pack_values
@@ -20,6 +21,19 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.versions.model_versions import make_operator_code, set_minimum_runtime
 
 __all__ = ["ModelBuilder", "SubgraphBuilder", "pack_strings", "pack_values"]
+
+
+_CONTENT = Kind("bytes, an array or None", lambda value: value is None or BINARY.fits(value))
+_SUBGRAPH = Kind(
+    "what add_subgraph returned, or its number", lambda value: isinstance(value, SubgraphBuilder) or WHOLE.fits(value)
+)
+_RELEASES = Kind(
+    "a mapping from a custom op's name and version to a release, such as {('MyOp', 2): '2.19.0'}",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(key, tuple) and len(key) == 2 and isinstance(release, str) for key, release in value.items())
+    ),
+)
 
 
 class ModelBuilder:
@@ -41,6 +55,7 @@ class ModelBuilder:
         True
     """
 
+    @takes("ModelBuilder", description=TEXT, minimum_runtime=FLAG, runtime_versions=_RELEASES)
     def __init__(
         self,
         description: str = "",
@@ -69,6 +84,7 @@ class ModelBuilder:
         self._made_of: Model | None = None
 
     @classmethod
+    @takes(model=one_of(Model))
     def from_model(cls, model: Model, **arguments: Any) -> ModelBuilder:
         """Go on with a model that exists; its nodes keep their versions, and the model stays as it is.
 
@@ -99,6 +115,7 @@ class ModelBuilder:
         builder._external.keep(model)
         return builder
 
+    @takes(name=TEXT)
     def add_subgraph(self, name: str = "main") -> SubgraphBuilder:
         """Start a subgraph; the first is the one that runs."""
         subgraphs: list[tables.SubGraph] = self.root.subgraphs  # type: ignore[assignment]  # the constructor made a list
@@ -107,6 +124,7 @@ class ModelBuilder:
         self.subgraphs.append(subgraph)
         return subgraph
 
+    @takes(data=_CONTENT)
     def add_buffer(self, data: bytes | NDArray[np.uint8] | None) -> int:
         """Add a buffer and return its index; None and nothing at all share the empty buffer 0."""
         if data is None:
@@ -121,6 +139,7 @@ class ModelBuilder:
             self.root.buffers = [tables.Buffer()]
         return self.root.buffers
 
+    @takes(index=WHOLE)
     def buffer_size(self, index: int, what: str = "A tensor") -> int:
         """The bytes in a buffer.
 
@@ -135,6 +154,7 @@ class ModelBuilder:
         data = self._buffers[index].data
         return 0 if data is None else data.size
 
+    @takes(group=TEXT, data=BINARY, packing=TEXT)
     def add_external_buffer(self, group: str, data: bytes | NDArray[Any], packing: str = "") -> int:
         """Add constant data that `save` writes into a file beside the model, and return the number that tensors refer to.
 
@@ -148,6 +168,7 @@ class ModelBuilder:
         """
         return self._external.add(group, data, packing)
 
+    @takes(id=WHOLE)
     def external_size(self, id: int, what: str = "A tensor") -> int:
         """The bytes in an external buffer.
 
@@ -163,6 +184,7 @@ class ModelBuilder:
         """The files that belong beside the model, by name; empty if it has no external buffers."""
         return self._external.files()
 
+    @takes(op=OPERATOR, version=VERSION)
     def add_operator_code(self, op: BuiltinOperator | str, version: int = 1) -> int:
         """The index of an operator code, added if it is new, for operators that are written by hand."""
         custom = ""
@@ -192,6 +214,7 @@ class ModelBuilder:
             op = tables.operator_code(code)
             self._codes.setdefault((op, code.custom_code or "", code.version), index)
 
+    @takes(key=TEXT, inputs=NAMES, outputs=NAMES, subgraph=_SUBGRAPH)
     def add_signature(
         self, key: str, inputs: Mapping[str, int], outputs: Mapping[str, int], subgraph: int | SubgraphBuilder = 0
     ) -> None:
@@ -222,6 +245,7 @@ class ModelBuilder:
             )
         )
 
+    @takes(name=TEXT, data=BYTES)
     def add_metadata(self, name: str, data: bytes) -> None:
         """Add a named buffer.
 

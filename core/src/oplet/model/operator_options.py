@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 
+from oplet.model.arguments import OPERATOR, takes
 from oplet.schema import options as o
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import BuiltinOptions2
@@ -32,14 +33,15 @@ def _classes() -> dict[str, type[Table]]:
     return found | {op: cls for cls, ops in _SHARED.items() for op in ops.split()}
 
 
-def options_class(op: BuiltinOperator) -> type[Table] | None:
-    """The options table of a built-in operator; None if it has no options.
+@takes(op=OPERATOR)
+def options_class(op: BuiltinOperator | str) -> type[Table] | None:
+    """The options table of a built-in operator, also by its name; None if it has no options.
 
     Example:
         >>> options_class(BuiltinOperator.MAX_POOL_2D).__name__
         'Pool2DOptions'
     """
-    return _classes().get(op.name)
+    return _classes().get(op if isinstance(op, str) else BuiltinOperator(op).name)
 
 
 def misspelt_operator(name: str) -> str | None:

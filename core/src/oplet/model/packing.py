@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError, text_of
+from oplet.model.arguments import one_of, takes
 from oplet.model.sizes import PACKED_BITS, bytes_needed
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema.enums import TensorType
-from oplet.texts import plain
+from oplet.texts import plain, shown
 
 __all__ = ["pack_constant", "pack_flexbuffer", "pack_strings", "pack_values"]
 
@@ -26,13 +27,21 @@ def pack_strings(values: Any) -> bytes:
         >>> pack_strings(["a", b"bc"]).hex(" ", -4)
         '02000000 10000000 11000000 13000000 616263'
     """
-    flat = [v.encode() if isinstance(v, str) else bytes(v) for v in np.asarray(string_array(values), object).ravel().tolist()]
+    try:
+        flat = np.asarray(string_array(values), object).ravel().tolist()
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"A string tensor cannot hold its data: {text_of(error)}.") from error
+    for value in flat:
+        if not isinstance(value, (str, bytes, bytearray, memoryview)):
+            raise ModelError(f"A string tensor cannot hold its data: {shown(repr(value))} is neither text nor bytes.")
+    flat = [v.encode() if isinstance(v, str) else bytes(v) for v in flat]
     offsets = np.cumsum([4 * (len(flat) + 2), *map(len, flat)], dtype=np.int64)
     if offsets[-1] > np.iinfo(np.int32).max:
         raise ModelError(f"{len(flat)} strings take {offsets[-1]} bytes; a string tensor holds less than 2 GB.")
     return np.array([len(flat), *offsets], "<i4").tobytes() + b"".join(flat)
 
 
+@takes(type=one_of(TensorType))
 def pack_values(values: Any, type: TensorType) -> bytes:
     """The bytes of a constant: little-endian values; int4 two to a byte and int2 four, the low bits first.
 
@@ -62,7 +71,10 @@ def pack_values(values: Any, type: TensorType) -> bytes:
 
 def _converted(values: Any, type: TensorType) -> NDArray[Any]:
     """The values in the type's numpy dtype; floats may lose precision, nothing else may change."""
-    given, dtype = np.asarray(values), numpy_dtype(type)
+    try:
+        given, dtype = np.asarray(values), numpy_dtype(type)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"A constant of {type.name} cannot hold its data: {text_of(error)}.") from error
     if given is not values and given.dtype == np.float64 and dtype == np.uint64:
         # Numpy makes floats of integers when some are past int64 and some are not.
         exact = np.asarray(values, object)

@@ -8,14 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import ModelError
+from oplet.errors import ModelError, text_of
+from oplet.model.arguments import SIZES, Kind, takes
 from oplet.schema.enums import DimensionType
 from oplet.schema.table import Table
 from oplet.schema.tables import DimensionMetadata, Int32Vector, SparsityParameters, Uint8Vector, Uint16Vector
+from oplet.texts import shown
 
 __all__ = ["Sparse", "sparsify", "stored_values"]
 
 DENSE, SPARSE_CSR = DimensionType.DENSE, DimensionType.SPARSE_CSR
+
+
+_FORMAT = Kind("a list of DENSE and SPARSE_CSR", lambda value: isinstance(value, (list, tuple)))
 
 
 class Sparse(NamedTuple):
@@ -30,6 +35,7 @@ class Sparse(NamedTuple):
     sparsity: SparsityParameters
 
 
+@takes(format=_FORMAT, traversal_order=SIZES, block_map=SIZES, block_size=SIZES)
 def sparsify(
     array: Any,
     format: Sequence[DimensionType | str] | None = None,
@@ -61,7 +67,12 @@ def sparsify(
         >>> sparsity.dim_metadata[1].array_indices.values.tolist()
         [1, 0, 2]
     """
-    array = np.asarray(array)
+    try:
+        array = np.asarray(array)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{shown(repr(array))} are no values that could be stored sparse: {text_of(error)}.") from error
+    if array.dtype.kind not in "biufcV":
+        raise ModelError(f"Values of numpy's {array.dtype} cannot be stored sparse.")
     rank = array.ndim
     if not rank:
         raise ModelError("A scalar cannot be sparse.")

@@ -9,6 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
+from oplet.model.arguments import (
+    FLAG,
+    FLAGS,
+    INDEX,
+    INDICES,
+    INDICES_OR_NONE,
+    OPERATOR,
+    OPTIONS,
+    REALS,
+    SHAPE,
+    SIZES,
+    TEXT,
+    WHOLE,
+    WHOLES,
+    Kind,
+    one_of,
+    takes,
+)
 from oplet.model.operator_options import misspelt_operator, options_class
 from oplet.model.packing import pack_constant, pack_flexbuffer
 from oplet.model.quantizing import check_quantization, make_quantization
@@ -25,6 +43,12 @@ from oplet.versions.op_version import op_version
 __all__ = ["SubgraphBuilder"]
 
 _OPTIONS, _OPTIONS_2 = frozenset(BuiltinOptions.values()), frozenset(BuiltinOptions2.values())
+
+
+_VARIANTS = Kind(
+    "a list of VariantSubType",
+    lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, tables.VariantSubType) for each in value),
+)
 
 
 class _Node(NamedTuple):
@@ -73,6 +97,23 @@ class SubgraphBuilder:
     def _where(self) -> str:
         return f"subgraph {self.index} ('{self.table.name or ''}')"
 
+    @takes(
+        name=TEXT,
+        shape=SHAPE,
+        buffer=INDEX,
+        external_buffer=INDEX,
+        scale=REALS,
+        zero_point=WHOLES,
+        quantized_dimension=WHOLE,
+        minimum=REALS,
+        maximum=REALS,
+        details=OPTIONS,
+        quantization=one_of(tables.QuantizationParameters),
+        shape_signature=SIZES,
+        sparsity=one_of(tables.SparsityParameters),
+        is_variable=FLAG,
+        variant_tensors=_VARIANTS,
+    )
     def add_tensor(
         self,
         name: str,
@@ -164,6 +205,16 @@ class SubgraphBuilder:
         if needed is not None and size < needed:
             raise ModelError(f"{what} takes {needed} bytes for the shape {list(sizes)} of {type.name}, its buffer has {size}.")
 
+    @takes(
+        op=OPERATOR,
+        inputs=INDICES_OR_NONE,
+        outputs=INDICES,
+        options=OPTIONS,
+        version=WHOLE,
+        custom=FLAG,
+        intermediates=INDICES,
+        mutating_variable_inputs=FLAGS,
+    )
     def add_operator(
         self,
         op: BuiltinOperator | str,
@@ -231,11 +282,13 @@ class SubgraphBuilder:
             if not (0 <= index < count or (optional and index == -1)):
                 raise ModelError(f"{what} has {role} {position} at tensor {index}; there are {count} tensors so far.")
 
+    @takes(indices=INDICES)
     def set_inputs(self, *indices: int) -> None:
         """Say which tensors the caller feeds."""
         self._check_indices(indices, "input", self._where.capitalize())
         self.table.inputs = np.array(indices, np.int32)
 
+    @takes(indices=INDICES)
     def set_outputs(self, *indices: int) -> None:
         """Say which tensors the caller reads."""
         self._check_indices(indices, "output", self._where.capitalize())

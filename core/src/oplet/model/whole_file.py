@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["check_target", "whole_file", "write_whole"]
+__all__ = ["check_folder", "check_target", "whole_file", "write_whole"]
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
@@ -79,6 +79,22 @@ def check_target(path: str | os.PathLike[str]) -> None:
         trouble = errno.EACCES
     if trouble:
         raise OSError(trouble, os.strerror(trouble), target)
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Say now that a folder cannot be made, with those around it, or written in.
+
+    Raises:
+        OSError: something in its path is no folder, or the innermost one that is there cannot be written in; `filename` is `path`.
+    """
+    there = os.path.abspath(path)
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    trouble = 0 if os.access(there, os.W_OK | os.X_OK) else errno.EACCES
+    if not os.path.isdir(there):
+        trouble = errno.ENOTDIR
+    if trouble:
+        raise OSError(trouble, os.strerror(trouble), os.fspath(path))
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:

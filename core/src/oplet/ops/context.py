@@ -8,20 +8,22 @@ from typing import Any
 from oplet.ops.callee import Callee
 from oplet.ops.ensure import Declined, EnsureError, decline, ensure, ensure_eq
 from oplet.ops.node import Kept, Node
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder, numpy_dtype
+from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype
 from oplet.schema.enums import TensorType
 
 __all__ = ["Context", "Declined", "EnsureError", "Kept", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
 
 
-def ensure_type(tensor: Tensor, *types: TensorType) -> None:
-    """Refuse the node unless the tensor's type is one of `types`.
+def ensure_type(tensor: Tensor, *types: Any) -> None:
+    """Refuse the node unless the tensor's type is one of `types`, each a TensorType or a numpy dtype.
 
     Raises:
         EnsureError: the type is another one.
     """
     if tensor.type not in types:
-        wanted = " or ".join(t.name for t in types)
+        if tensor.type in (known := [tensor_type(each) for each in types]):
+            return
+        wanted = " or ".join(each.name for each in known)
         raise EnsureError(f"{tensor} is of type {tensor.type.name}, this op takes {wanted} here.")
 
 
@@ -46,14 +48,18 @@ class Context:
         """
         raise NotImplementedError
 
-    def set_type(self, tensor: Tensor, type: TensorType) -> None:
+    def set_type(self, tensor: Tensor, type: Any) -> None:
         """Correct, in `prepare`, an output's element type: some kernels derive it from their inputs, as LiteRT's do.
+
+        Args:
+            type: a TensorType or a numpy dtype.
 
         Raises:
             EnsureError: the tensor is a constant of another type.
         """
         if tensor.type is type:
             return
+        type = tensor_type(type)
         ensure(not tensor.is_constant and not tensor.is_variable, f"{tensor} cannot become {type.name}.")
         tensor.type = type
         tensor.dtype = numpy_dtype(type)
@@ -84,15 +90,16 @@ class Context:
     def add_temporary(
         self,
         node: Node,
-        shape: Shape,
-        type: TensorType = TensorType.FLOAT32,
+        shape: Sequence[int],
+        type: Any = TensorType.FLOAT32,
         *,
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
-        """Ask, in `prepare`, for scratch memory; it is there in `bind` and `invoke`.
+        """Ask, in `prepare`, for scratch memory; it is there in `bind` and `invoke`, also in `node.temporaries`.
 
         Args:
+            type: a TensorType or a numpy dtype.
             allocation: ARENA (valid during the node's own invoke), PERSISTENT (kept between invokes, and between
                 prepares that leave its shape alone) or DYNAMIC (resized in `invoke`). A PERSISTENT one whose
                 `is_variable` the kernel sets is zeroed where the model's variables are.

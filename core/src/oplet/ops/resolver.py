@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oplet.errors import ResolverError, failures, text_of
 from oplet.ops.composite import Composite
@@ -153,6 +153,10 @@ class OpResolver:
         """All entries, or those of one op, in the order of registration."""
         raise NotImplementedError
 
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
+        """The entries for `op` in this version, the one that serves it first, then who is asked if that one declines."""
+        return (claim for claim in self.claims(op) if claim.min_version <= version <= claim.max_version)
+
     def versions(self, op: BuiltinOperator | int | str | Composite) -> list[int]:
         """The versions of an op that are served, ascending; empty if none."""
         served: set[int] = set()
@@ -180,6 +184,7 @@ class MutableOpResolver(OpResolver):
         self.provenance = provenance or Provenance()
         self._by_version: dict[tuple[Op, int], Claim] = {}
         self._claims: list[Claim] = []
+        self._fallbacks: dict[tuple[Op, int], list[Claim]] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
 
     def add_builtin(
@@ -190,6 +195,7 @@ class MutableOpResolver(OpResolver):
         max_version: int | None = None,
         *,
         limit: TypeLimit | None = None,
+        fallback: bool = False,
     ) -> None:
         """Serve a built-in operator in the versions `min_version` to `max_version` (default: `min_version` alone).
 
@@ -197,6 +203,7 @@ class MutableOpResolver(OpResolver):
             op: the operator's code or its name ("CONV_2D").
             registration: a Registration, or "module:NAME" of one, imported when a model needs it.
             limit: the only types of tensors that its nodes may read and write; None for all that the kernel takes.
+            fallback: replace nothing: be asked about the nodes that those declined which were added before.
 
         Raises:
             ResolverError: there is no such operator, the range is empty, or the registration is none.
@@ -205,7 +212,7 @@ class MutableOpResolver(OpResolver):
             if op not in BuiltinOperator.__members__:
                 raise ResolverError(f"There is no built-in operator called {op!r}; use add_custom for custom ops.")
             op = BuiltinOperator[op]
-        self._add(op_key(op), registration, min_version, max_version, limit)
+        self._add(op_key(op), registration, min_version, max_version, limit, fallback)
 
     def add_custom(
         self,
@@ -215,6 +222,7 @@ class MutableOpResolver(OpResolver):
         max_version: int | None = None,
         *,
         limit: TypeLimit | None = None,
+        fallback: bool = False,
     ) -> None:
         """Serve a custom op, by the name that models call it; arguments as in `add_builtin`.
 
@@ -223,7 +231,7 @@ class MutableOpResolver(OpResolver):
         """
         if not isinstance(name, str):
             raise ResolverError(f"A custom op is registered under {name!r}, which is not a name.")
-        self._add(op_key(name), registration, min_version, max_version, limit)
+        self._add(op_key(name), registration, min_version, max_version, limit, fallback)
 
     def add_composite(
         self,
@@ -233,6 +241,7 @@ class MutableOpResolver(OpResolver):
         max_version: int | None = None,
         *,
         limit: TypeLimit | None = None,
+        fallback: bool = False,
     ) -> None:
         """Serve a composite, by the name that models call it; arguments as in `add_builtin`, but that versions start at 0.
 
@@ -243,7 +252,7 @@ class MutableOpResolver(OpResolver):
         Raises:
             ResolverError: the name is empty, the range is empty, or the registration is none.
         """
-        self._add(op_key(Composite(name)), registration, min_version, max_version, limit)
+        self._add(op_key(Composite(name)), registration, min_version, max_version, limit, fallback)
 
     def _add(
         self,
@@ -252,6 +261,7 @@ class MutableOpResolver(OpResolver):
         min_version: int,
         max_version: int | None,
         limit: TypeLimit | None,
+        fallback: bool,
     ) -> None:
         max_version = min_version if max_version is None else max_version
         first = _first_version(op)
@@ -269,18 +279,32 @@ class MutableOpResolver(OpResolver):
             raise ResolverError(
                 f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
             )
-        self._put(Claim(op, min_version, max_version, registration, self.provenance, limit))
+        self._put(Claim(op, min_version, max_version, registration, self.provenance, limit), fallback)
 
-    def _put(self, claim: Claim) -> None:
+    def _put(self, claim: Claim, fallback: bool = False) -> None:
+        versions = range(claim.min_version, claim.max_version + 1)
+        if fallback:
+            for version in versions:
+                one = replace(claim, min_version=version, max_version=version)
+                if (claim.op, version) in self._by_version:
+                    self._fallbacks.setdefault((claim.op, version), []).append(one)
+                else:
+                    self._put(one)
+            return
         self._claims.append(claim)
-        for version in range(claim.min_version, claim.max_version + 1):
+        for version in versions:
             self._by_version[claim.op, version] = claim
+            self._fallbacks.pop((claim.op, version), None)
             self._loaded.pop((claim.op, version), None)
 
     def add_all(self, other: OpResolver) -> None:
         """Take over every entry of another resolver, with its provenance, replacing what both have."""
         for claim in other.claims():
             self._put(claim)
+        if isinstance(other, MutableOpResolver):
+            for claims in other._fallbacks.values():
+                for claim in claims:
+                    self._put(claim, fallback=True)
 
     def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         key = op_key(op), version
@@ -288,6 +312,21 @@ class MutableOpResolver(OpResolver):
         if found is None and (claim := self._by_version.get(key)) is not None:
             found = self._loaded[key] = claim.load(version)
         return found
+
+    def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+        found = self.find_op(op, version)
+        if found is not None:
+            yield found
+            for claim in self.fallbacks(op, version):
+                yield claim.load(version)
+
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
+        first = self.claim_of(op, version)
+        return iter(() if first is None else (first, *self.fallbacks(op, version)))
+
+    def fallbacks(self, op: BuiltinOperator | int | str | Composite, version: int) -> tuple[Claim, ...]:
+        """The entries that are asked where the one that serves `op` in this version declines a node, in order."""
+        return tuple(self._fallbacks.get((op_key(op), version), ()))
 
     def claim_of(self, op: BuiltinOperator | int | str | Composite, version: int) -> Claim | None:
         """The entry that serves `op` in this version, without importing its kernel."""

@@ -81,7 +81,14 @@ def tensor_type(dtype: Any) -> TensorType:
     """
     if isinstance(dtype, TensorType):
         return dtype
-    dtype = np.dtype(dtype)
+    try:
+        if dtype is None:  # which numpy takes for float64
+            raise TypeError
+        dtype = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):
+        raise ModelError(
+            f"{shown(repr(dtype))} is no type of tensors; give a TensorType or a numpy dtype, such as 'int8'."
+        ) from None
     if dtype.kind in "OSU":
         return TensorType.STRING
     found = _TYPES.get(dtype)
@@ -127,6 +134,31 @@ class Quantization:
         """Whether there is more than one scale."""
         return len(self.scales) > 1
 
+    def broadcast(self, rank: int) -> tuple[Array, Array]:
+        """The scales and the zero points, each in a shape that goes with the values of a tensor: real = (data - zero_points) * scales.
+
+        Args:
+            rank: the tensor's number of dimensions.
+
+        Returns:
+            float32 and int64 arrays; of shape (1, ..., n, ..., 1) per channel, with n along `quantized_dimension`, of shape
+            () for a single scale.
+
+        Raises:
+            EnsureError: it is quantized by blocks, or the dimension is none of the tensor's.
+        """
+        if self.block_size or (self.per_channel and not 0 <= self.quantized_dimension < rank):
+            from oplet.ops.context import EnsureError  # which needs tensors
+
+            where = "by blocks" if self.block_size else f"along dimension {self.quantized_dimension} of {rank}"
+            raise EnsureError(f"a tensor is quantized {where}, which cannot be done here; give it one scale, or one per channel.")
+        shape = [1] * rank
+        if self.per_channel:
+            shape[self.quantized_dimension] = len(self.scales)
+        else:
+            shape = []
+        return self.scales.reshape(shape), self.zero_points.reshape(shape)
+
 
 #: Members of an enumeration take longer to look up than what a module holds, and these are asked for often.
 _CONSTANT, _COMPUTED, _DYNAMIC = Allocation.CONSTANT, Allocation.COMPUTED, Allocation.DYNAMIC
@@ -136,7 +168,7 @@ class TensorBuilder(NamedTuple):
     """What a kernel says about a tensor that it adds to the graph with `Context.add_tensor`.
 
     Attributes:
-        type: its element type.
+        type: its element type, a TensorType or a numpy dtype.
         name: what messages call it.
         allocation: DYNAMIC (resized while running), ARENA (valid during the node's own run) or PERSISTENT (kept
             between runs); any other is refused.
@@ -144,7 +176,7 @@ class TensorBuilder(NamedTuple):
         shape: its first shape; `prepare` gives it another with `resize_tensor`.
     """
 
-    type: TensorType = TensorType.FLOAT32
+    type: Any = TensorType.FLOAT32
     name: str = ""
     allocation: Allocation = Allocation.ARENA
     quantization: Quantization | None = None
@@ -234,7 +266,10 @@ class Tensor:
         array = self._array
         if array is None:
             if self._load is None:
-                raise StateError(f"Tensor data is null. Run allocate_tensors() first; {self} has no memory yet.")
+                raise StateError(
+                    f"Tensor data is null. Run allocate_tensors() first; {self} has no memory yet. In a kernel, constants alone have "
+                    "values in `prepare`, and what is dynamic has none before `context.resize_tensor` in the run."
+                )
             array = self._array = self._load()
         return array
 
@@ -296,7 +331,7 @@ class Tensor:
 
     @property
     def scale(self) -> float:
-        """The scale of a tensor quantized as a whole (the first of several); 0.0 if it is not quantized.
+        """The scale of a tensor quantized as a whole (the first of several, see `per_channel`); 0.0 if it is not quantized.
 
         Raises:
             EnsureError: it is quantized by blocks.
@@ -314,6 +349,11 @@ class Tensor:
         if self.quantization is None or not len(self.quantization.zero_points):
             return 0
         return int(self.quantization.zero_points[0])
+
+    @property
+    def per_channel(self) -> bool:
+        """Whether it has more than one scale, so that `scale` and `zero_point` say nothing of most of its values."""
+        return self.quantization is not None and self.quantization.per_channel
 
     def _refuse_blocks(self) -> NoReturn:
         raise EnsureError(f"{self} is quantized by blocks, which cannot be done here; give it one scale, or one per channel.")

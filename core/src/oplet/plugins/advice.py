@@ -21,13 +21,20 @@ def advice(op: Op, plugins: Sequence[Plugin]) -> str:
     """
     package = known_distribution(op)
     sentences = [_serving(op, plugins) or _installing(op, package, plugins)]
+    blocked: dict[str, list[Plugin]] = {}
     for plugin in plugins:
         if normalised(package) in plugin.names:
             continue  # already told
         if plugin.state == "broken":
             sentences.append(f"Plugin '{plugin.name}' of {plugin} may have brought it, but is broken: {plugin.error}.")
         elif plugin.state == "blocked":
-            sentences.append(f"Plugin '{plugin.name}' of {plugin} may bring it, but is {plugin.error}.")
+            blocked.setdefault(plugin.error, []).append(plugin)
+    for reason, [first, *more] in blocked.items():
+        if more:
+            names = ", ".join(plugin.name for plugin in (first, *more))
+            sentences.append(f"The plugins {names} may bring it, but are {reason}.")
+        else:
+            sentences.append(f"Plugin '{first.name}' of {first} may bring it, but is {reason}.")
     return " ".join(filter(None, sentences))
 
 
@@ -42,8 +49,11 @@ def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
     if not served:
         return ""
     who = " and ".join(f"{plugin} serves {op_label(op)} in {_range(versions)}" for plugin, versions in served)
-    packages = " ".join(dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution))
-    return f"{who}; a newer release may serve more: pip install --upgrade {packages}." if packages else f"{who}."
+    packages = dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution)
+    from oplet.plugins.sources import installing  # not before there is something to advise
+
+    commands = " or ".join(installing(package, upgrade=True) for package in packages)
+    return f"{who}; a newer release may serve more: {commands}." if commands else f"{who}."
 
 
 def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
@@ -52,13 +62,15 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
     if not package:
         return f"No package that brings {label} is known; register it with MutableOpResolver.add_custom or write a plugin."
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
+    from oplet.plugins.sources import installing
+
     if plugin is None:
-        return f"Install the package that brings {label} ({source_of(package)}): pip install {package}."
+        return f"Install the package that brings {label} ({source_of(package)}): {installing(package)}."
     if plugin.state == "broken":
         return f"{plugin}, which brings {label}, is installed but broken: {plugin.error}; {plugin.remedy()}."
     if plugin.state == "blocked":
         return f"{plugin}, which brings {label}, is installed but {plugin.error}."
-    return f"{plugin} is installed but does not bring {label}; a newer one may: pip install --upgrade {package}."
+    return f"{plugin} is installed but does not bring {label}; a newer one may: {installing(package, upgrade=True)}."
 
 
 def _range(versions: Sequence[int]) -> str:

@@ -75,7 +75,7 @@ class Bundle:
         Raises:
             PluginError: always.
         """
-        raise PluginError(f"The build '{self.distribution}' has no delegates; install oplet for them: pip install oplet.")
+        raise PluginError(f"The build '{self.distribution}' has no delegates; the package oplet has them.")
 
     def advice(self, op: BuiltinOperator | int | str | Composite) -> str:
         """What to do for an op that is not in the build; one line."""

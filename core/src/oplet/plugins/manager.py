@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oplet.errors import PluginError
 from oplet.ops.composite import Composite
-from oplet.ops.resolver import Op, op_key
+from oplet.ops.resolver import Op, op_key, op_label
 from oplet.plugins.advice import advice
 from oplet.plugins.merge import MergedResolver, Source
 from oplet.plugins.plugin import API_VERSION, Plugin, PluginInfo, logger
-from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, normalised
+from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class PluginManager:
         entry_points: Iterable[EntryPoint] | None = None,
     ) -> None:
         self._switches = Switches.read(load, block, os.environ)
-        self._preference = Preference.read(os.environ.get(PREFER_VARIABLE))
+        self._preference = Preference.read(os.environ.get(PREFER_VARIABLE), PREFER_VARIABLE)
         self._entry_points = None if entry_points is None else tuple(entry_points)
         # Interpreters may be made in several threads at once; reentrant, as a plugin may ask while it registers.
         self._lock = threading.RLock()
@@ -97,10 +97,9 @@ class PluginManager:
             found = self._resolvers.get(preference)
             if found is None:
                 sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
-                names = [name for plugin in self._found for name in plugin.names]
                 for source, wanted in (("prefer=", Preference.read(prefer)), (PREFER_VARIABLE, self._preference)):
-                    for name in wanted.unknown(names):
-                        logger.warning("%s names '%s', and no plugin is called so.", source, name)
+                    for complaint in _complaints(wanted, self._found):
+                        logger.warning("%s %s.", source, complaint)
                 found = self._resolvers[preference] = MergedResolver(sources, preference)
             return found
 
@@ -177,6 +176,8 @@ class PluginManager:
         for plugin in plugins:
             if refusal := self._switches.refusal(plugin.names):
                 plugin.block(refusal)
+        for variable, meant in misspelt_variables(os.environ).items():
+            logger.warning("%s in the environment is no variable of oplet's; it reads %s.", variable, meant)
         names = [name for plugin in plugins for name in plugin.names]
         for name in self._switches.unknown(names):
             if self._strict:
@@ -220,6 +221,29 @@ def default_manager() -> PluginManager:
 def _op(op: BuiltinOperator | int | str | Composite) -> Op:
     """The key of an op, where messages call built-in operators by name."""
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
+
+
+def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
+    """What of a preference has no effect, as it stands behind who says so."""
+    for name in wanted.unknown(name for plugin in plugins for name in plugin.names):
+        yield f"names '{name}', and no plugin is called so"
+    if not wanted.names and not wanted.by_op:
+        return
+    served = {plugin: {op_label(claim.op) for claim in plugin.ops.claims()} for plugin in plugins if plugin.ops is not None}
+    everything = set().union(*served.values())
+    for name in wanted.names:
+        if any(name in plugin.names for plugin in served) and not any(
+            served[plugin] for plugin in served if name in plugin.names
+        ):
+            yield f"names '{name}', which brings no operators"
+    for op, name in wanted.by_op:
+        if not any(name in plugin.names for plugin in served) or any(
+            op in served[plugin] for plugin in served if name in plugin.names
+        ):
+            continue
+        close = next((other for other in everything if other.lower() == op.lower()), "")
+        hint = f" (did you mean {close}?)" if op not in everything and close else ""
+        yield f"names '{name}' for {op}, which it does not serve{hint}"
 
 
 def _position(plugin: Plugin) -> tuple[str, str, str]:

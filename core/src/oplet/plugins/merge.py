@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from oplet.errors import OpConflictError
 from oplet.ops.composite import Composite
 from oplet.ops.registration import Provenance, Registration
 from oplet.ops.resolver import Claim, MutableOpResolver, Op, OpResolver, op_key, op_label
-from oplet.plugins.selection import PREFER_VARIABLE, Preference
+from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["MergedResolver", "Source"]
@@ -74,17 +75,34 @@ class MergedResolver(OpResolver):
         return found
 
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
+        found = self.find_op(op, version)
+        if found is not None:
+            yield found
+            for claim in islice(self.in_order(op, version), 1, None):
+                yield claim.load(version)
+
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
+        """The entries for `op` in this version, the one that serves it first, then who is asked if that one declines.
+
+        Where several plugins are next and nothing says which to take, the last entry is one whose `load` is the error.
+        """
         key = op_key(op)
-        found = self.find_op(key, version)
-        if found is None:
-            return
-        yield found
-        taken = self._choose(key, version).claim
         offers = self._offers(key, version)
-        while offers := [offer for offer in offers if offer[1] is not taken]:
+        while offers:
             taken = self._compare(key, version, offers).claim
-            if taken is not None:
-                yield taken.load(version)
+            if taken is None:
+                return
+            yield taken
+            source = next((source for source, claim in offers if claim is taken), None)
+            if source is None:  # a conflict
+                return
+            yield from source.resolver.fallbacks(key, version)
+            offers = [offer for offer in offers if offer[0] is not source]
+
+    def is_preferred(self, op: BuiltinOperator | int | str | Composite, claim: Claim) -> bool:
+        """Whether a preference names the plugin that makes this claim, for this op or for all."""
+        names = {normalised(claim.provenance.plugin), normalised(claim.provenance.distribution)}
+        return not names.isdisjoint(self._preference.for_op(op_label(op_key(op))))
 
     def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
         return self._choose(op_key(op), version).why

@@ -165,7 +165,9 @@ class Plugin:
         """The commands that may help when it is broken."""
         if not self.distribution:
             return f"mend the module '{self.entry_point.module}'"
-        return f"pip install --upgrade {self.distribution} may help, pip uninstall {self.distribution} removes it"
+        from oplet.plugins.sources import installing
+
+        return f"{installing(self.distribution, upgrade=True)} may help, pip uninstall {self.distribution} removes it"
 
     def info(self) -> PluginInfo:
         """What is known of it now."""
@@ -230,7 +232,9 @@ class Plugin:
     def _refuse_api(self, first: int, last: int) -> None:
         self.api = str(first) if first == last else f"{first}-{last}"
         if first > API_VERSION:
-            fix = "a newer oplet is needed: pip install --upgrade oplet"
+            from oplet.plugins.sources import installing
+
+            fix = f"a newer oplet is needed: {installing('oplet', upgrade=True)}"
         else:
             fix = "a newer version of the plugin is needed"
         self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")

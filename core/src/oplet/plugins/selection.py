@@ -12,16 +12,39 @@ from dataclasses import dataclass
 
 from oplet.errors import PluginError
 
-__all__ = ["DISABLE_VARIABLE", "LOAD_VARIABLE", "PREFER_VARIABLE", "Preference", "Switches", "normalised"]
+__all__ = [
+    "DISABLE_VARIABLE",
+    "LOAD_VARIABLE",
+    "PREFER_VARIABLE",
+    "VARIABLES",
+    "Preference",
+    "Switches",
+    "misspelt_variables",
+    "normalised",
+]
 
 LOAD_VARIABLE = "OPLET_PLUGINS"
 DISABLE_VARIABLE = "OPLET_DISABLE_PLUGINS"
 PREFER_VARIABLE = "OPLET_PREFER"
+#: All that oplet reads; `oplet.tuning.remembering` has the last one.
+VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR")
 
 
 def normalised(name: str) -> str:
     """The form of a distribution's or plugin's name that is compared (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def misspelt_variables(environ: Iterable[str]) -> dict[str, str]:
+    """Variables that seem to be meant for oplet and are none that it reads, each with the one that was meant."""
+    found = {}
+    for name in environ:
+        if name.startswith("OPLET") and name not in VARIABLES:
+            import difflib
+
+            if close := difflib.get_close_matches(name, VARIABLES, 1, 0.85):
+                found[name] = close[0]
+    return found
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -41,7 +64,10 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
         if not isinstance(item, str):
             raise PluginError(f"{source} names plugins or distributions; {item!r} is a {type(item).__name__}.")
         head, colon, name = item.partition(":")
-        (unwanted if colon and head.strip().lower() == "no" else wanted).append(name if colon else item)
+        if colon and head.strip().lower() == "no":
+            unwanted.append(name)
+        else:
+            wanted.append(item)
     return _names(wanted), _names(unwanted)
 
 
@@ -126,8 +152,11 @@ class Preference:
     by_op: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def read(cls, given: str | Iterable[str] | Mapping[str, str] | Preference | None) -> Preference:
+    def read(cls, given: str | Iterable[str] | Mapping[str, str] | Preference | None, source: str = "prefer=") -> Preference:
         """A preference from names, from a mapping of ops to names, or from text: "oplet-a,Atan=oplet-b".
+
+        Args:
+            source: who says so, for messages.
 
         Raises:
             PluginError: it is none of these.
@@ -141,8 +170,13 @@ class Preference:
         names, by_op = [], []
         for item in given.split(",") if isinstance(given, str) else given:
             if not isinstance(item, str):
-                raise PluginError(f"prefer names plugins or distributions; {item!r} is a {type(item).__name__}.")
+                raise PluginError(f"{source} names plugins or distributions; {item!r} is a {type(item).__name__}.")
             op, equals, name = item.rpartition("=")
+            if equals and not (op.strip() and normalised(name)):
+                raise PluginError(
+                    f"{source} has '{item}', which is no preference; write PACKAGE, or OP=PACKAGE for a single op: "
+                    "'oplet-fast-ops,CONV_2D=oplet-other-ops'."
+                )
             if equals:
                 by_op.append((op.strip(), normalised(name)))
             elif normalised(name):

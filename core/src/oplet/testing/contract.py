@@ -87,12 +87,27 @@ class Contract:
     @contextmanager
     def opened(self, **arguments: Any) -> Iterator[Interpreter]:
         """An interpreter with the subject in it, closed at the end."""
+        self._check_attributes()
         given = {"model_content": self.model, "op_resolver": self.op_resolver, "plugins": self.plugins, **arguments}
         interpreter = Interpreter(**given)
         try:
             yield interpreter
         finally:
             interpreter.close()
+
+    def _check_attributes(self) -> None:
+        name = type(self).__name__
+        model = getattr(self, "model", None)
+        check(
+            isinstance(model, (bytes, bytearray)),
+            f"{name}.model is {_kind(model)}; give it the bytes of a model, as one_op_model returns",
+        )
+        for attribute in ("inputs", "other_inputs", "resized", "empty"):
+            values = getattr(self, attribute, None)
+            if values is None and attribute != "inputs":
+                continue
+            fits = isinstance(values, (list, tuple)) and all(isinstance(value, np.ndarray) for value in values)
+            check(fits, f"{name}.{attribute} is {_kind(values)}; give it a list with a numpy array for each input of the model")
 
     def fresh(self, values: Values) -> list[NDArray[Any]]:
         """The answer of an interpreter that ran nothing else."""
@@ -217,9 +232,9 @@ class Contract:
 
     def test_outputs_are_written_not_replaced(self) -> None:
         with self.opened() as interpreter:
-            outputs = [t for node in plan(interpreter) for t in node.outputs if not t.is_dynamic]
             try:
                 run(interpreter, self.inputs)
+                outputs = [t for node in plan(interpreter) for t in node.outputs if not t.is_dynamic]  # known once it is prepared
                 before = [t.data for t in outputs]
                 run(interpreter, self._others())
             except PluginError as error:
@@ -412,6 +427,12 @@ def _make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
     tensor.allocation = Allocation.COMPUTED
     tensor.provide(data)
     return True
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {', '.join(sorted({type(each).__name__ for each in value})) or 'nothing'}"
+    return "missing" if value is None else f"of the type {type(value).__name__}"
 
 
 def identical(one: NDArray[Any], other: NDArray[Any]) -> bool:

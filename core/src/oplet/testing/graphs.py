@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
+from oplet.model.arguments import OPERATOR, OPTIONS, TEXT, WHOLE, Kind, takes
 from oplet.model.builder import ModelBuilder
 from oplet.ops.tensor import tensor_type
 from oplet.schema.table import Table
@@ -44,6 +45,23 @@ class Graph(NamedTuple):
     name: str = ""
 
 
+_TENSORS = Kind(
+    "a mapping from names to Specs, or to arrays for constants",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) and isinstance(each, (Spec, np.ndarray)) for name, each in value.items())
+    ),
+)
+_TEXT = Kind("names separated by blanks", lambda value: isinstance(value, str))
+_OPS = Kind("a list of Op(...)", lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, Op) for each in value))
+_GRAPHS = Kind("a Graph(...) for each subgraph", lambda value: all(isinstance(each, Graph) for each in value))
+_SIGNATURES = Kind(
+    "a mapping from keys to numbers of subgraphs",
+    lambda value: isinstance(value, Mapping) and all(isinstance(key, str) and WHOLE.fits(at) for key, at in value.items()),
+)
+
+
+@takes(graphs=_GRAPHS, signatures=_SIGNATURES)
 def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> bytes:
     """The bytes of a model with these subgraphs; the first is the one that runs.
 
@@ -63,6 +81,9 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
     builder = ModelBuilder("graphs")
     indices: list[dict[str, int]] = []
     for number, graph in enumerate(graphs):
+        _check_graph(*graph)
+        for each in graph.ops:
+            _check_op(*each)
         subgraph = builder.add_subgraph(graph.name or f"graph {number}")
         at: dict[str, int] = {}
         for name, spec in graph.tensors.items():
@@ -85,11 +106,23 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
             subgraph.add_operator(op, _indices(at, inputs, where), _indices(at, outputs, where), options)
         indices.append(at)
     for key, number in (signatures or {}).items():
+        if not 0 <= number < len(graphs):
+            raise ModelError(f"The signature '{key}' is of graph {number}; there are {len(graphs)}, from 0 on.")
         given, taken = (
             {name: indices[number][name] for name in names.split()} for names in (graphs[number].inputs, graphs[number].outputs)
         )
         builder.add_signature(key, given, taken, number)
     return builder.to_bytes()
+
+
+@takes("Graph", tensors=_TENSORS, inputs=_TEXT, outputs=_TEXT, ops=_OPS, name=TEXT)
+def _check_graph(tensors: object, inputs: object, outputs: object, ops: object, name: object) -> None:
+    """The parts of a Graph."""
+
+
+@takes("Op", op=OPERATOR, inputs=_TEXT, outputs=_TEXT, options=OPTIONS)
+def _check_op(op: object, inputs: object, outputs: object, options: object = None) -> None:
+    """The parts of an Op."""
 
 
 def _indices(at: Mapping[str, int], names: str, where: str) -> list[int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet.model.arguments import BYTES, FLAG, OPERATOR, OPTIONS, VERSION, Kind, takes
 from oplet.model.builder import ModelBuilder
 from oplet.ops.tensor import tensor_type
 from oplet.schema.enums import BuiltinOperator
@@ -42,6 +43,19 @@ class Spec(NamedTuple):
     sparsity: Any = None
 
 
+_INPUTS = Kind(
+    "a list with a Spec, an array (a constant) or None (left out) for each input",
+    lambda value: (
+        isinstance(value, (list, tuple)) and all(each is None or isinstance(each, (Spec, np.ndarray)) for each in value)
+    ),
+)
+_FEEDS = Kind("a list with an array (it is fed), a Spec with data (a constant) or None (left out) for each input", _INPUTS.fits)
+_SPECS = Kind("a list of Specs", lambda value: isinstance(value, (list, tuple)) and all(isinstance(each, Spec) for each in value))
+_ARRAYS = Kind("an array for each input", lambda value: all(isinstance(each, (np.ndarray, np.generic)) for each in value))
+_INTERPRETER = Kind("an interpreter class", callable)
+
+
+@takes(op=OPERATOR, inputs=_INPUTS, outputs=_SPECS, options=OPTIONS, version=VERSION, intermediates=_SPECS)
 def one_op_model(
     op: BuiltinOperator | str,
     inputs: Sequence[Spec | NDArray[Any] | None],
@@ -49,7 +63,7 @@ def one_op_model(
     options: Table | None = None,
     *,
     version: int = 1,
-    custom_options: bytes = b"",
+    custom_options: bytes | Mapping[str, Any] | Sequence[Any] = b"",
     intermediates: Sequence[Spec] = (),
 ) -> bytes:
     """The bytes of a model with one node.
@@ -59,6 +73,10 @@ def one_op_model(
         inputs: one per input: a Spec, a numpy array (a constant), or None for an optional input that is left out.
         outputs: one per output; the shape may be a guess that the kernel corrects.
         options: the options table of a built-in operator.
+        custom_options: of a custom op: bytes, or a dict or list, which is written as FlexBuffers.
+
+    Raises:
+        ModelError: an argument is of another kind, or the parts do not fit each other.
 
     Example:
         >>> from oplet.testing import one_op_model
@@ -67,7 +85,7 @@ def one_op_model(
         >>> data[4:8]
         b'TFL3'
     """
-    builder = ModelBuilder(f"one {op if isinstance(op, str) else op.name}")
+    builder = ModelBuilder(f"one {op if isinstance(op, str) else BuiltinOperator(op).name}")
     graph = builder.add_subgraph()
 
     def add(name: str, spec: Spec | NDArray[Any] | None) -> int:
@@ -99,6 +117,7 @@ def one_op_model(
     return builder.to_bytes()
 
 
+@takes(model=BYTES, feeds=_ARRAYS, interpreter=_INTERPRETER, resize=FLAG)
 def run_op(
     model: bytes, *feeds: NDArray[Any], interpreter: Any = None, resize: bool = False, **arguments: Any
 ) -> list[NDArray[Any]]:
@@ -125,6 +144,9 @@ def run_op(
     return [runner.get_tensor(detail["index"]) for detail in runner.get_output_details()]
 
 
+@takes(
+    op=OPERATOR, inputs=_FEEDS, outputs=_SPECS, options=OPTIONS, version=VERSION, intermediates=_SPECS, interpreter=_INTERPRETER
+)
 def call_op(
     op: BuiltinOperator | str,
     inputs: Sequence[Spec | NDArray[Any] | None],
@@ -132,7 +154,7 @@ def call_op(
     options: Table | None = None,
     *,
     version: int = 1,
-    custom_options: bytes = b"",
+    custom_options: bytes | Mapping[str, Any] | Sequence[Any] = b"",
     intermediates: Sequence[Spec] = (),
     interpreter: Any = None,
     **arguments: Any,

@@ -18,7 +18,7 @@ from oplet.errors import StateError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, Node
 from oplet.ops.node import Kernel, Thunk
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
+from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
@@ -104,8 +104,8 @@ class _Inside(Context):
     def add_temporary(
         self,
         node: Node,
-        shape: Shape,
-        type: TensorType = TensorType.FLOAT32,
+        shape: Sequence[int],
+        type: Any = TensorType.FLOAT32,
         *,
         allocation: Allocation = Allocation.ARENA,
         name: str = "",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["delegate_named", "delegates_or_auto"]
+__all__ = ["check_delegates", "delegate_named", "delegates_or_auto"]
 
 
 def delegate_named(text: str, plugins: PluginManager) -> Delegate:
@@ -32,6 +32,19 @@ def delegate_named(text: str, plugins: PluginManager) -> Delegate:
             "delegate here."
         )
     return plugins.registry().find(name).create(options)
+
+
+def check_delegates(texts: Sequence[str], plugins: PluginManager) -> None:
+    """Say now what of a command line's delegates names none, without making them.
+
+    Raises:
+        DelegateError: a text is malformed, nobody brings the delegate, or "auto" does not stand alone.
+    """
+    if any(map(is_auto, texts)):
+        delegates_or_auto(texts, plugins)
+        return
+    for text in texts:
+        plugins.registry().find(parse_delegate(text)[0])
 
 
 def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[Delegate] | str:

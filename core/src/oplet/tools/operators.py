@@ -62,7 +62,8 @@ def main() -> None:
     """Write the page of the built-in operators to standard output."""
     from oplet.plugins.manager import PluginManager
 
-    sys.stdout.write(operators_page(PluginManager().resolver(), "oplet-builtin-ops"))
+    package = "oplet-builtin-ops"
+    sys.stdout.write(operators_page(PluginManager(load=[package]).resolver(), package))
 
 
 if __name__ == "__main__":

@@ -19,10 +19,13 @@ from oplet.tools.values.scaling import scaling_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["SUFFIXES", "Picture", "load_picture"]
+__all__ = ["PICTURES_NEED", "SUFFIXES", "Picture", "load_picture"]
 
 #: The files that are taken for pictures.
 SUFFIXES = (".png", ".jpg", ".jpeg")
+
+#: What is to be installed for pictures, wherever they are read: by the command, which has it, by `load_input`, and by built programs.
+PICTURES_NEED = "pictures as inputs need Pillow: pip install pillow"
 
 #: What such a file may hold, whatever its name says: other formats of Pillow start programs (Ghostscript) or follow names.
 _FORMATS = ("PNG", "JPEG")
@@ -143,7 +146,7 @@ def _open(path: Path, file: IO[bytes], layout: _Layout, picture: Picture) -> Ima
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError as error:
-        raise TensorError(f"Reading '{path}' needs Pillow; install it: pip install \"oplet[cli]\".") from error
+        raise TensorError(f"'{path}' cannot be read: {PICTURES_NEED}.") from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -154,7 +154,7 @@ class Follower(Profiler):
 
     def record(self, event: Event) -> None:
         """Compare what the node of the event wrote."""
-        node = self._subgraphs[event.subgraph].nodes[event.node]
+        node = self._executors[event.subgraph].subgraph.nodes[event.node]
         for tensor in _written(node):
             place = event.subgraph, tensor.index
             recorded = self.values.get(place)

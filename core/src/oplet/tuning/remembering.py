@@ -98,7 +98,13 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         # Two processes may tune one model at once: each writes a file of its own and puts it in place whole.
         write_whole(path, json.dumps({"key": dict(key), **content}, indent=1))
     except OSError as error:
-        logger.warning("The choice for this model cannot be remembered, the next interpreter measures again: %s.", text_of(error))
+        logger.warning(
+            "The choice for this model cannot be remembered in '%s', the next interpreter measures again: %s; name a folder that can be "
+            "written with %s.",
+            _folder(),
+            error.strerror or text_of(error),
+            FOLDER_VARIABLE,
+        )
         return ""
     return path
 

@@ -37,7 +37,9 @@ def ensure_temporary(allocation: Allocation) -> None:
     """
     ensure(
         allocation in _TEMPORARY,
-        lambda: f"a temporary is of allocation type {allocation.name}; ARENA, PERSISTENT and DYNAMIC are possible.",
+        lambda: (
+            f"a temporary is of allocation type {getattr(allocation, 'name', repr(allocation))}; ARENA, PERSISTENT and DYNAMIC are possible."
+        ),
     )
 
 
@@ -49,6 +51,8 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     """
     if shape.__class__ is tuple and (known := _usual(shape)) is not None:
         return known
+    if not hasattr(shape, "__len__") or isinstance(shape, (str, bytes)):
+        raise EnsureError(f"{tensor} cannot take {shape!r} as its shape; a shape is a sequence of sizes, such as (2, 3).")
     if len(shape) > MAX_RANK:
         raise EnsureError(f"{tensor} cannot take a shape of {len(shape)} dimensions; {MAX_RANK} are possible.")
     wanted = tuple(map(int, shape))

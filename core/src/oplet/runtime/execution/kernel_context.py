@@ -12,7 +12,7 @@ from oplet.errors import ImmutableGraphError, OpletError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.registration import Thunk
-from oplet.ops.tensor import Allocation, Array, Shape, Tensor, TensorBuilder
+from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
 from oplet.runtime.describe.failures import explained
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
@@ -21,6 +21,9 @@ from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]
+
+#: Whoever reads such a tensor has been bound to its memory.
+_PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 
 
 class KernelContext(Context):
@@ -73,6 +76,13 @@ class KernelContext(Context):
         if not self.preparing:
             data = tensor.data if tensor.has_data else None
             if data is None or (tensor.shape, data.shape, data.dtype) != (wanted, wanted, tensor.dtype):
+                ensure(
+                    tensor.allocation not in _PLANNED,
+                    lambda: (
+                        f"{tensor} cannot take the shape {list(wanted)} while the graph runs; say in `prepare` that its shape depends "
+                        "on data, with context.set_dynamic."
+                    ),
+                )
                 tensor.shape = wanted
                 tensor.provide(self.new_array(tensor))
                 tensor.resized = True
@@ -112,7 +122,7 @@ class KernelContext(Context):
         ensure_temporary(builder.allocation)
         index = len(self.subgraph.tensors)
         tensor = Tensor(
-            index, builder.name, builder.type, (), quantization=builder.quantization, allocation=builder.allocation
+            index, builder.name, tensor_type(builder.type), (), quantization=builder.quantization, allocation=builder.allocation
         )  # fmt: skip
         tensor.shape = tensor.shape_signature = checked_shape(tensor, builder.shape)
         self.subgraph.tensors.append(tensor)
@@ -121,14 +131,14 @@ class KernelContext(Context):
     def add_temporary(
         self,
         node: Node,
-        shape: Shape,
-        type: TensorType = TensorType.FLOAT32,
+        shape: Sequence[int],
+        type: Any = TensorType.FLOAT32,
         *,
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
         ensure_temporary(allocation)
-        tensor = Tensor(len(self.subgraph.tensors) + len(node.temporaries), name, type, (), allocation=allocation)
+        tensor = Tensor(len(self.subgraph.tensors) + len(node.temporaries), name, tensor_type(type), (), allocation=allocation)
         tensor.shape = checked_shape(tensor, shape)
         self.session.memory.check_tensor(tensor)
         if allocation is Allocation.PERSISTENT:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import runpy
 import shutil
 import sys
+import threading
+import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import ModelError
@@ -16,13 +21,14 @@ from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, O
 from oplet.plugins.manager import GROUP
 from oplet.runtime.delegation.load import load_delegate
 from oplet.tools.behind.doors import open_doors
-from oplet.tools.delegates import delegates_or_auto
+from oplet.tools.behind.processes import Opener, with_doors_in_processes
+from oplet.tools.delegates import check_delegates, delegates_or_auto
 from oplet.tools.run import providers_of
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Account", "run_behind"]
+__all__ = ["Account", "names_behind", "plugin_packages", "run_behind"]
 
 
 class Account:
@@ -63,7 +69,7 @@ class Account:
         if not self.answered:
             return "the program imported no interpreter that oplet answers"
         if not self.models:
-            return f"answered {', '.join(self.answered)}; the program made no interpreter"
+            return f"answered {', '.join(self.answered)}; this process made no interpreter"
         models = ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in self.models.items())
         served = ", ".join(f"{count} {'node' if count == 1 else 'nodes'} by {who}" for who, count in self.nodes.items())
         return f"answered {', '.join(self.answered)}; ran {models}: {served}"
@@ -75,6 +81,7 @@ def run_behind(
     *,
     is_module: bool = False,
     plugins: PluginManager,
+    blocked: Sequence[str] = (),
     delegates: Sequence[str] = (),
     num_threads: int | None = None,
     tensorflow: bool = False,
@@ -87,6 +94,7 @@ def run_behind(
         arguments: its arguments.
         is_module: run it as `python -m` does.
         plugins: where kernels and delegates come from.
+        blocked: the names of plugins that these lack, for processes that the program starts.
         delegates: for interpreters that the program gives none, see `oplet.delegates.text.parse_delegate`, or "auto".
         num_threads: for interpreters that the program gives no number.
         tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
@@ -97,23 +105,31 @@ def run_behind(
 
     Raises:
         ModelError: there is no such program.
+        DelegateError: there is no such delegate.
         BaseException: whatever the program raises, SystemExit included.
     """
     account = account or Account()
     path = program if is_module else _script(program)
-    names = _names(account, plugins, delegates, num_threads)
-    with open_doors(names, _plugin_packages(), bare=tensorflow) as used, _as_main(path, arguments, is_module):
+    check_delegates(delegates, plugins)
+    names = names_behind(account, plugins, delegates, num_threads)
+    opener = Opener(blocked, delegates, num_threads, tensorflow)
+    with (
+        open_doors(names, plugin_packages(), bare=tensorflow) as used,
+        with_doors_in_processes(opener),
+        _as_main(path, arguments, is_module),
+    ):
         try:
-            if is_module:
-                runpy.run_module(program, run_name="__main__", alter_sys=True)
-            else:
-                runpy.run_path(path, run_name="__main__")
+            with _until_threads_end():
+                if is_module:
+                    runpy.run_module(program, run_name="__main__", alter_sys=True)
+                else:
+                    _run_script(path)
         finally:
             account.answered = list(used)
     return account
 
 
-def _names(account: Account, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None) -> dict[str, Any]:
+def names_behind(account: Account, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None) -> dict[str, Any]:
     """LiteRT's names; interpreters have the defaults of the command line and are accounted for."""
 
     class Accounted(Interpreter):
@@ -144,11 +160,48 @@ def _names(account: Account, plugins: PluginManager, delegates: Sequence[str], n
     }
 
 
-def _plugin_packages() -> set[str]:
+def plugin_packages() -> set[str]:
     """The top-level packages of all installed plugins: what they import of LiteRT is LiteRT's."""
     import importlib_metadata
 
     return {point.value.partition(":")[0].partition(".")[0].strip() for point in importlib_metadata.entry_points(group=GROUP)}
+
+
+class _Script(SourceFileLoader):
+    """Loads a script; its bytecode is not kept, as Python keeps none of what it is asked to run."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(path)
+
+
+def _run_script(path: str) -> None:
+    """Run a script as `__main__`, with the `__file__` and the other names that Python gives it; folders and archives by their `__main__`."""
+    if os.path.isdir(path) or path.endswith(".pyc") or zipfile.is_zipfile(path):
+        runpy.run_path(path, run_name="__main__")
+        return
+    file = os.path.abspath(path)
+    module = ModuleType("__main__")
+    vars(module).update(__file__=file, __builtins__=builtins, __package__=None, __cached__=None)
+    module.__loader__ = loader = _Script("__main__", file)
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = module
+    try:
+        with _until_threads_end():  # they may look for their main module
+            loader.exec_module(module)
+    finally:
+        sys.modules["__main__"] = before
+
+
+@contextmanager
+def _until_threads_end() -> Iterator[None]:
+    """Wait for the threads that the program leaves running, as Python does at its end, while oplet still answers their imports."""
+    before = set(threading.enumerate())
+    try:
+        yield
+    finally:
+        for thread in set(threading.enumerate()) - before:
+            if not thread.daemon:
+                thread.join()
 
 
 def _script(program: str) -> str:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
+from oplet.plugins.selection import Preference
 from oplet.tools.building.cutting import Cut, cut
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.wheel import write_wheel
+from oplet.tools.building.wheel import requirements, write_wheel
 from oplet.tools.selection.needs import needs_of
 
-__all__ = ["BuiltWheel", "build_wheel"]
+__all__ = ["BuiltWheel", "Prefer", "build_wheel"]
+
+#: Which plugins to take where several could serve.
+Prefer = str | Iterable[str] | Mapping[str, str] | Preference | None
 
 
 @dataclass
@@ -30,6 +34,11 @@ class BuiltWheel:
     path: Path
     cut: Cut
 
+    @property
+    def requires(self) -> list[str]:
+        """What must be installed beside it, as pip's requirements."""
+        return requirements(self.cut)
+
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
         kernels = [
@@ -40,6 +49,7 @@ class BuiltWheel:
                 "min_version": k.min_version,
                 "max_version": k.max_version,
                 "from": k.distribution,
+                **({"fallback": True} if k.fallback else {}),
             }
             for k in self.cut.kernels
         ]
@@ -49,6 +59,8 @@ class BuiltWheel:
             "bytes": self.path.stat().st_size,
             "ops": kernels,
             "sources": sources,
+            "requires": self.requires,
+            "passed_over": [each.as_dict() for each in self.cut.passed],
             "modules": sorted(self.cut.modules.values()),
         }
 
@@ -64,6 +76,7 @@ def build_wheel(
     version: str = "1.0",
     keep_comments: bool = False,
     plugins: PluginManager | None = None,
+    prefer: Prefer = None,
 ) -> BuiltWheel:
     """Build a wheel that holds only the kernels that these models need, cut out of the installed op packages.
 
@@ -79,13 +92,23 @@ def build_wheel(
         version: the wheel's version.
         keep_comments: copy the modules that are needed as they are, instead of only those statements that are needed.
         plugins: the plugins to cut from; by default those that are installed.
+        prefer: which plugins to take where several could serve, whatever they require: names, or a mapping of op names to such.
 
     Raises:
         BuildError: the name or version cannot be used, a package cannot be cut, or hatchling is missing.
         OpNotFoundError, UnresolvedOpError: nothing installed serves an op of the models.
     """
-    needs = needs_of(models, ops=ops, all_codes=all_codes)
+    opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
+    needs = needs_of(opened, ops=ops, all_codes=all_codes)
     if not needs:
         raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
-    found = cut(needs, name, PluginManager() if plugins is None else plugins, keep_comments=keep_comments, types=types)
+    found = cut(
+        needs,
+        name,
+        PluginManager() if plugins is None else plugins,
+        keep_comments=keep_comments,
+        types=types,
+        prefer=Preference.read(prefer),
+        models=opened,
+    )
     return BuiltWheel(write_wheel(found, version, Path(directory)), found)

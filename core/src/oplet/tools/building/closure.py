@@ -22,6 +22,8 @@ __all__ = ["Closure", "Reached"]
 #: Who mentions one of these reads annotations while it runs.
 _ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
 #: Functions that read the files of a package, and the module that has them.
+#: Who looks for such files reads modules, which lie beside it in a build too.
+_SOURCE_PATTERN = "*.py"
 _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 
@@ -75,8 +77,7 @@ class Closure:
 
     @cached_property
     def _texts(self) -> str:
-        files = (path for package in self.packages.values() for path in package.modules.values() if path is not None)
-        return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
+        return "\n".join(package.texts for package in self.packages.values())
 
     @cached_property
     def _plain_classes(self) -> bool:
@@ -276,14 +277,15 @@ class Closure:
                 self._import_by_name(reached, node)
 
     def _import_by_name(self, reached: Reached, node: ast.Call) -> None:
-        named = node.args[0] if node.args else None
-        if isinstance(named, ast.Constant) and isinstance(named.value, str):
-            text = named.value
+        text = _text_of(reached.module, node.args[0]) if node.args else None
+        if text is not None:
             if text.startswith("."):
                 parts = reached.module.name.split(".")
                 dots = len(text) - len(text.lstrip("."))
                 parts = parts[: len(parts) - dots + reached.module.is_package]
                 self.require(".".join([*parts, text.lstrip(".")]))
+            elif self._package(text) is None:
+                self.external.add(text.partition(".")[0])
             return
         # Which module it is, only running tells: any of the package may be.
         for name in reached.package.modules:
@@ -304,7 +306,7 @@ class Closure:
             or any(f"{i.module}.{i.name}".startswith(_RESOURCES) for i in item.imports)
             or self._uses_resources(reached, item)
         )
-        if not reads or named:
+        if not reads or named or any(text.endswith(_SOURCE_PATTERN) for text in item.strings):
             return
         # A path may be put together from the module's constants.
         constants = {text.strip("/") for other in reached.module.items if _is_constant(other) for text in other.strings}
@@ -329,6 +331,30 @@ class Closure:
 
 def _is_constant(item: Item) -> bool:
     return isinstance(item.node, (ast.Assign, ast.AnnAssign))
+
+
+def _text_of(module: Module, node: ast.expr) -> str | None:
+    """The text that an expression is: a literal, or a name of the module's that is bound to one and to nothing else."""
+    if isinstance(node, ast.Name):
+        items = module.by_name.get(node.id, ())
+        assigned = items[0].node if len(items) == 1 else None
+        if not isinstance(assigned, (ast.Assign, ast.AnnAssign)) or assigned.value is None or _rebinds(module, node.id):
+            return None
+        targets = assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
+        if not all(isinstance(target, ast.Name) for target in targets):
+            return None
+        node = assigned.value
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _rebinds(module: Module, name: str) -> bool:
+    """Whether something besides statements at the top level may bind a module's name: an argument or variable called so counts."""
+    stored = 0
+    for item in module.items:
+        for node in ast.walk(item.node):
+            stored += isinstance(node, ast.arg) and node.arg == name
+            stored += isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+    return stored > 1
 
 
 def _called(node: ast.Call) -> str:

@@ -66,7 +66,7 @@ def default_manager():
 '''
 
 _STUB = """\
-raise ImportError("{module} is not in the build '{distribution}', which has what running models needs; pip install oplet has it.")
+raise ImportError("{module} is not in the build '{distribution}', which has what running models needs; the package oplet has it.")
 """
 
 

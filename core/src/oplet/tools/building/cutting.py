@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from oplet.model.model import Model
 from oplet.plugins.manager import API_VERSION, PluginManager
+from oplet.plugins.selection import Preference
+from oplet.tools.building.choosing import Choice, PassedOver, choose
 from oplet.tools.building.closure import Closure, Reached
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
+from oplet.tools.building.preparing import needed_after_all
 from oplet.tools.building.registering import registering_module
 from oplet.tools.building.relocating import relocated
 from oplet.tools.building.shaking import shaken
-from oplet.tools.building.sources import Distribution, Kernel, distribution, kernels, op_packages
+from oplet.tools.building.sources import Distribution, Kernel, Origin, distribution, op_packages
 from oplet.tools.selection.needs import OpNeed, Use
 
 __all__ = ["Cut", "cut"]
@@ -35,6 +42,7 @@ class Cut:
         files: what is in the package, by path.
         modules: the path in `files` of each module that was kept, and its name in its source.
         external: the top-level modules that it imports from elsewhere.
+        passed: the providers that go before those that it was cut from, and why they were not taken.
     """
 
     name: str
@@ -44,9 +52,19 @@ class Cut:
     files: dict[str, bytes] = field(default_factory=dict)
     modules: dict[str, str] = field(default_factory=dict)
     external: set[str] = field(default_factory=set)
+    passed: list[PassedOver] = field(default_factory=list)
 
 
-def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comments: bool = False, types: bool = False) -> Cut:
+def cut(
+    needs: Sequence[OpNeed],
+    name: str,
+    plugins: PluginManager,
+    *,
+    keep_comments: bool = False,
+    types: bool = False,
+    prefer: Preference = Preference(),  # noqa: B008 (frozen)
+    models: Sequence[Model] = (),
+) -> Cut:
     """Cut the kernels of some ops, with all that they import, out of the installed packages.
 
     Args:
@@ -55,21 +73,27 @@ def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comm
         plugins: the plugins that may serve them.
         keep_comments: copy each module that is needed as it is, instead of only those statements that are needed.
         types: serve only the types of tensors that the needs name.
+        prefer: which plugins to take where several could serve.
+        models: the models that the needs are of: whose nodes a kernel refuses is not taken for them in another's place.
 
     Raises:
         BuildError: the name cannot be used, or a package cannot be cut.
         OpNotFoundError, UnresolvedOpError: nothing installed serves an op.
     """
     _check_name(name)
-    chosen = kernels(needs, plugins)
     owners = op_packages()
-    for kernel in chosen:
-        owners.setdefault(kernel.module.partition(".")[0], kernel.distribution)
     if owners.pop(name, None) and not any(
         i.tier == "selection" and i.module.partition(":")[0] == name for i in plugins.plugins()
     ):
         raise BuildError(f"'{name}' cannot be the package's name: a package that is called so is installed.")
-    closure = _closure([find_package(top) for top in sorted(owners)], chosen, needs, shake=not keep_comments)
+    shake = not keep_comments
+    choice, closure = _cuttable(needs, plugins, prefer, owners, shake)
+    again = functools.partial(choose, needs, plugins, prefer, {})
+    if costly := needed_after_all(models, choice, again, plugins.resolver(prefer)):
+        choice, closure = _cuttable(needs, plugins, prefer, owners, shake, costly)
+    chosen = choice.kernels
+    for kernel in chosen:
+        owners.setdefault(kernel.module.partition(".")[0], kernel.distribution)
     used = sorted({owners[reached.package.name] for reached in closure.modules.values()} | {k.distribution for k in chosen})
     result = Cut(name, list(needs), chosen, [distribution(each) for each in used])
     homes = _homes(name, closure, chosen, keep_comments)
@@ -90,7 +114,47 @@ def cut(needs: Sequence[OpNeed], name: str, plugins: PluginManager, *, keep_comm
     for top, data in sorted(closure.data):
         result.files[f"{homes[top].replace('.', '/')}/{data}"] = closure.packages[top].data[data].read_bytes()
     result.external = closure.external
+    result.passed = choice.passed
     return result
+
+
+def _cuttable(
+    needs: Sequence[OpNeed],
+    plugins: PluginManager,
+    prefer: Preference,
+    owners: Mapping[str, str],
+    shake: bool,
+    costly: Iterable[Origin] = (),
+) -> tuple[Choice, Closure]:
+    """The kernels that can be cut, the first ones in order, and what they need."""
+    refused: dict[Origin, str] = {}
+    while True:
+        choice = choose(needs, plugins, prefer, refused, costly)
+        try:
+            return choice, _closure(_packages(choice.kernels, owners), choice.kernels, needs, shake)
+        except BuildError:
+            found = len(refused)
+            for kernel in choice.kernels:
+                try:
+                    _closure(_packages([kernel], owners), [kernel], needs, shake)
+                except BuildError as error:
+                    refused[kernel.origin] = str(error)
+            if len(refused) == found:
+                raise
+
+
+def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
+    """The packages of these kernels, and those of other ops that their sources mention."""
+    waiting = {kernel.module.partition(".")[0] for kernel in chosen}
+    found = {top: find_package(top) for top in waiting}
+    while waiting:
+        texts = found[waiting.pop()].texts
+        for top in owners.keys() - found.keys():
+            if re.search(rf"\b{top}\b", texts):
+                with suppress(BuildError):  # whatever is imported from it stays a requirement
+                    found[top] = find_package(top)
+                    waiting.add(top)
+    return [found[top] for top in sorted(found)]
 
 
 def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> Closure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -30,6 +31,12 @@ class Package:
     packages: set[str] = field(default_factory=set)
     data: dict[str, Path] = field(default_factory=dict)
     native: set[str] = field(default_factory=set)
+
+    @cached_property
+    def texts(self) -> str:
+        """The sources of all its modules."""
+        files = (path for path in self.modules.values() if path is not None)
+        return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
 
     def reference(self, text: str) -> tuple[str, str] | None:
         """Module and attribute that a text such as "package.module:NAME" names, None if it names no module of this package.

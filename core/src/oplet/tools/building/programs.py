@@ -10,8 +10,9 @@ from typing import Any
 
 from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
+from oplet.plugins.selection import Preference
 from oplet.tools.building.app import INTERPRETER, Program, program, write_core_wheel, write_program
-from oplet.tools.building.build import BuiltWheel
+from oplet.tools.building.build import BuiltWheel, Prefer
 from oplet.tools.building.cutting import cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.selection.needs import needs_of
@@ -36,6 +37,10 @@ class BuiltProgram(BuiltWheel):
         """Whether Python runs it as it is."""
         return self.path.suffix == ".pyz"
 
+    @property
+    def requires(self) -> list[str]:
+        return [requirement for _, requirement in self.made.requires]
+
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
         told = super().as_dict()
@@ -43,7 +48,6 @@ class BuiltProgram(BuiltWheel):
             told["program"] = told.pop("wheel")
         told["core"] = sorted(path for path in self.made.core if path.endswith(".py"))
         told["models"] = [{"name": name, "bytes": len(content)} for name, content in self.made.models.items()]
-        told["requires"] = [requirement for _, requirement in self.made.requires]
         return told
 
 
@@ -62,6 +66,7 @@ def build_program(
     interpreter: str = INTERPRETER,
     bytecode: bool = True,
     plugins: PluginManager | None = None,
+    prefer: Prefer = None,
 ) -> BuiltProgram:
     """Build what runs models without oplet: its kernels, and as much of the core as they need.
 
@@ -79,6 +84,7 @@ def build_program(
         interpreter: what a program's first line names, "" for no such line.
         bytecode: put compiled modules into a program.
         plugins: the plugins to cut from; by default those that are installed.
+        prefer: as for `build_wheel`.
 
     Raises:
         BuildError: as `build_wheel` does, or a model cannot be taken along.
@@ -90,7 +96,15 @@ def build_program(
         raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
     if with_models and not opened:
         raise BuildError("There is no model to take along; name one, or build without --with-model.")
-    found = cut(needs, name, PluginManager() if plugins is None else plugins, keep_comments=keep_comments, types=types)
+    found = cut(
+        needs,
+        name,
+        PluginManager() if plugins is None else plugins,
+        keep_comments=keep_comments,
+        types=types,
+        prefer=Preference.read(prefer),
+        models=opened,
+    )
     target = Path(output)
     archive = pyz or target.suffix == ".pyz"
     made = program(

@@ -29,7 +29,7 @@ def register_ops(resolver: MutableOpResolver) -> None:
 _FROM_HOOK = '''
 
 def _add_from_hook(
-    resolver: MutableOpResolver, op: str, module: str, hook: str, first: int, last: int | None = None, limit: Any = None
+    resolver: MutableOpResolver, op: str, module: str, hook: str, first: int, last: int | None = None, **how: Any
 ) -> None:
     """Take an op over from the hook of the package that it was cut out of, where its registration has no name."""
     found = MutableOpResolver()
@@ -38,11 +38,11 @@ def _add_from_hook(
         for claim in found.claims():
             if op_label(claim.op) == op and claim.min_version <= version <= claim.max_version:
                 if isinstance(claim.op, Composite):
-                    resolver.add_composite(op, claim.target, version, limit=limit)
+                    resolver.add_composite(op, claim.target, version, **how)
                 elif isinstance(claim.op, str):
-                    resolver.add_custom(op, claim.target, version, limit=limit)
+                    resolver.add_custom(op, claim.target, version, **how)
                 else:
-                    resolver.add_builtin(claim.op, claim.target, version, limit=limit)
+                    resolver.add_builtin(claim.op, claim.target, version, **how)
 '''
 
 
@@ -71,6 +71,8 @@ def registering_module(
         if only := types.get(kernel.key):
             names = ", ".join(f"TensorType.{type.name}" for type in only)
             arguments.append(f"limit=TypeLimit(({names}{',' if len(only) == 1 else ''}))")
+        if kernel.fallback:
+            arguments.append("fallback=True")
         place = _here(kernel.module, homes)
         if kernel.by_hook:
             call, target = "_add_from_hook(resolver, ", f"{_text(place)}, {_text(kernel.attribute)}"

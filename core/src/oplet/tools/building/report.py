@@ -1,6 +1,8 @@
 """What a selective build saved: ops, modules, bytes, and the time until it is imported or has an answer.
 
-Times are those of fresh processes that take turns, so that the machine's moods fall on both sides alike; believe the ratios.
+Times are those of fresh processes that take turns, so that the machine's moods fall on both sides alike; believe the ratios. Both sides
+have the same done: the same ops registered and their kernels imported, from modules that are compiled already, whether or not the environment
+lets Python keep compiled modules, by an oplet that sees no plugins but those that the build was cut out of.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from oplet.tools.building.packages import find_package
 from oplet.tools.building.programs import BuiltProgram
 from oplet.tools.building.sources import Kernel
 from oplet.tools.children import TimeoutExpired, run_python
+from oplet.tools.pictures import PICTURES_NEED
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -103,6 +106,8 @@ class Report:
         core_bytes: bytes of their files.
         import_seconds: until the kernels (with the core: oplet and the kernels) are imported, numpy apart; None if not measured.
         answer_seconds: from the start of the process to the outputs of the first model; None if not measured, or no program.
+        compared: what the times compare, in a sentence; "" where none were measured.
+        needs: what a build with the core needs where it runs, in a sentence; "" for kernels alone, which need oplet.
     """
 
     kept: list[str]
@@ -113,6 +118,8 @@ class Report:
     core_bytes: BeforeAfter | None = None
     import_seconds: BeforeAfter | None = None
     answer_seconds: BeforeAfter | None = None
+    compared: str = ""
+    needs: str = ""
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
@@ -134,7 +141,8 @@ class Report:
             ("bytes of the core", self.core_bytes),
         ]
         rows = [(what, f"{v.before:,.0f}", f"{v.after:,.0f}", f"{v.ratio:.1%}") for what, v in counted if v is not None]
-        timed = [("import, ms", self.import_seconds), ("start to answer, ms", self.answer_seconds)]
+        imported = "import of the kernels, ms" if self.core_bytes is None else "import of core and kernels, ms"
+        timed = [(imported, self.import_seconds), ("start to answer, ms", self.answer_seconds)]
         rows += [(what, f"{v.before * 1e3:.0f}", f"{v.after * 1e3:.0f}", f"{v.ratio:.1%}") for what, v in timed if v is not None]
         return rows
 
@@ -164,16 +172,41 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
         modules, size = _installed(["oplet"])
         report.core_modules = BeforeAfter(modules, _modules(made.core))
         report.core_bytes = BeforeAfter(size, _size(made.core))
+        report.needs = _needs(made)
     if timing:
         try:
-            report.import_seconds = _import_seconds(cut, infos, made)
-            if isinstance(built, BuiltProgram) and built.is_archive and model is not None:
-                inside = next(iter(built.made.models), None)
-                model, archive = os.path.abspath(model), built.path.resolve()
-                report.answer_seconds = _answer_seconds(archive, model, [model] if inside is None else ["--model", inside])
+            with tempfile.TemporaryDirectory(prefix="oplet-report-") as cache:
+                environment = _environment(infos, cache)
+                report.import_seconds = _import_seconds(cut, infos, made, environment)
+                report.compared = _compared(sorted(sources), made)
+                if isinstance(built, BuiltProgram) and built.is_archive and model is not None:
+                    inside = next(iter(built.made.models), None)
+                    model, archive = os.path.abspath(model), built.path.resolve()
+                    arguments = [model] if inside is None else ["--model", inside]
+                    report.answer_seconds = _answer_seconds(archive, model, arguments, environment)
         except BuildError as error:
             report.notes.append(str(error))
     return report
+
+
+def _needs(made: Program) -> str:
+    packages = " and ".join(requirement for _, requirement in made.requires)
+    if "oplet/tools/pictures.py" not in made.core:
+        return f"needs {packages}, nothing else"
+    return f"needs {packages}, nothing else; {PICTURES_NEED}"
+
+
+def _compared(sources: Sequence[str], made: Program | None) -> str:
+    """What stands in the columns of times."""
+    what = (
+        "oplet, these ops registered, their kernels imported"
+        if made is not None
+        else "these ops registered, their kernels imported"
+    )
+    return (
+        f"times: {what}; installed is oplet with {' and '.join(sources)} alone. Medians of {_ROUNDS} fresh processes each that took turns, "
+        "all from compiled modules; imports begin when numpy is there."
+    )
 
 
 def _installed(tops: Iterable[str]) -> tuple[int, int]:
@@ -192,7 +225,17 @@ def _size(files: Mapping[str, bytes]) -> int:
     return sum(map(len, files.values()))
 
 
-def _import_seconds(cut: Cut, infos: Iterable[PluginInfo], made: Program | None) -> BeforeAfter:
+def _environment(infos: Iterable[PluginInfo], cache: str) -> dict[str, str]:
+    """What both sides are to find alike.
+
+    What pip installed comes compiled, what was built did not, and the environment may keep Python from writing: a cache for both.
+    A plugin that the build was not cut out of would be loaded on one side only.
+    """
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}
+    return compiled | {"OPLET_PLUGINS": ",".join(sorted(i.name for i in infos)), "OPLET_DISABLE_PLUGINS": "", "OPLET_PREFER": ""}
+
+
+def _import_seconds(cut: Cut, infos: Sequence[PluginInfo], made: Program | None, environment: Mapping[str, str]) -> BeforeAfter:
     ops = [(kernel.op, _kind(kernel), kernel.max_version) for kernel in cut.kernels]
     before = json.dumps([sorted(info.module for info in infos), ops])
     after = json.dumps([[cut.name], ops])
@@ -204,7 +247,7 @@ def _import_seconds(cut: Cut, infos: Iterable[PluginInfo], made: Program | None)
             write_whole(file, content)
         found = f"import sys; sys.path.insert(0, {folder!r})\n"
         commands = {"before": ["-c", script, before], "after": ["-c", found + script, after]}
-        times = _interleaved(commands, reported=True)
+        times = _interleaved(commands, environment, reported=True)
     return BeforeAfter(times["before"], times["after"])
 
 
@@ -212,26 +255,31 @@ def _kind(kernel: Kernel) -> str:
     return "composite" if kernel.composite else "custom" if kernel.custom else "builtin"
 
 
-def _answer_seconds(archive: Path, model: str, arguments: list[str]) -> BeforeAfter:
+def _answer_seconds(archive: Path, model: str, arguments: list[str], environment: Mapping[str, str]) -> BeforeAfter:
     commands = {"before": ["-c", _ANSWER, model], "after": [str(archive), *arguments]}
-    times = _interleaved(commands, reported=False)
+    times = _interleaved(commands, environment, reported=False)
     return BeforeAfter(times["before"], times["after"])
 
 
-def _interleaved(commands: Mapping[str, Sequence[str]], *, reported: bool) -> dict[str, float]:
+def _interleaved(commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], *, reported: bool) -> dict[str, float]:
     """Median seconds of Python's commands that take turns: those that they print, or from their start to their end."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(_ROUNDS + 1):
-        for name, command in commands.items():
-            start = time.perf_counter()
-            try:
-                done = run_python(command, capture_output=True, text=True, timeout=_TIMEOUT)
-            except TimeoutExpired:
-                raise BuildError(f"Times were not measured: a process took more than {_TIMEOUT} seconds.") from None
-            seconds = time.perf_counter() - start
-            if done.returncode:
-                reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-                raise BuildError(f"Times were not measured: {reason}")
+        for name, command in sorted(commands.items(), reverse=bool(number % 2)):  # neither always follows the other
+            seconds = _seconds(command, environment, reported)
             if number:  # the first one compiles
-                times[name].append(float(done.stdout.split()[-1]) if reported else seconds)
+                times[name].append(seconds)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def _seconds(command: Sequence[str], environment: Mapping[str, str], reported: bool) -> float:
+    start = time.perf_counter()
+    try:
+        done = run_python(command, environment=environment, capture_output=True, text=True, timeout=_TIMEOUT)
+    except TimeoutExpired:
+        raise BuildError(f"Times were not measured: a process took more than {_TIMEOUT} seconds.") from None
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise BuildError(f"Times were not measured: {reason}")
+    return float(done.stdout.split()[-1]) if reported else seconds

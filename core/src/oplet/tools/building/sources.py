@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 import importlib_metadata
 
-from oplet.errors import OpNotFoundError, UnresolvedOpError
 from oplet.ops.registration import Provenance, Registration
 from oplet.ops.resolver import Claim
-from oplet.plugins.manager import GROUP, PluginManager
+from oplet.plugins.manager import GROUP
 from oplet.plugins.plugin import PluginInfo
+from oplet.plugins.selection import normalised
 from oplet.tools.building.error import BuildError
 from oplet.tools.selection.needs import Key, OpNeed
 
-__all__ = ["Distribution", "Kernel", "distribution", "kernels", "licence_texts", "op_packages"]
+__all__ = ["Distribution", "Kernel", "Origin", "distribution", "kernel_of", "licence_texts", "op_packages", "requirements_beyond"]
+
+
+class Origin(NamedTuple):
+    """A plugin as the provider of an op.
+
+    Attributes:
+        key: the op.
+        distribution: the plugin's package.
+        plugin: its name.
+    """
+
+    key: Key
+    distribution: str
+    plugin: str
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,8 @@ class Kernel:
         by_hook: `attribute` is the plugin's `register_ops`, as the registration has no name.
         distribution: the pip package that it comes in.
         composite: whether `op` is a composite's name.
+        fallback: whether it is asked only where the one before it declines a node.
+        plugin: the plugin's name.
     """
 
     op: str
@@ -45,11 +64,26 @@ class Kernel:
     by_hook: bool
     distribution: str
     composite: bool = False
+    fallback: bool = False
+    plugin: str = ""
 
     @property
     def key(self) -> Key:
         """What tells its op from others."""
         return self.op, self.custom, self.composite
+
+    @property
+    def origin(self) -> Origin:
+        """The op, and the plugin that brings it."""
+        return Origin(self.key, self.distribution, self.plugin)
+
+    def among(self, first: int, last: int) -> Kernel:
+        """The same for other versions."""
+        return replace(self, min_version=first, max_version=last)
+
+    def after(self, fallback: bool) -> Kernel:
+        """The same as the first that is asked, or as a later one."""
+        return replace(self, fallback=fallback)
 
 
 @dataclass(frozen=True)
@@ -73,55 +107,12 @@ class Distribution:
     requires_python: str
 
 
-def kernels(needs: Iterable[OpNeed], plugins: PluginManager) -> list[Kernel]:
-    """What serves each op in each version that is needed, as an interpreter would choose among the plugins.
-
-    Of composites only those that somebody serves are there; the others run as their decomposition.
+def kernel_of(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginInfo]) -> Kernel:
+    """The kernel of a plugin's entry, for one version.
 
     Raises:
-        OpNotFoundError, UnresolvedOpError: nothing serves an op in a version that is needed.
-        OpConflictError: several plugins do, and nothing says which to take.
-        BuildError: what serves it comes from no installed package.
+        BuildError: it comes from no installed package.
     """
-    infos = plugins.plugins()
-    selections = [info.name for info in infos if info.tier == "selection"]
-    if selections:
-        # An earlier build is no source: the packages that it was cut from are.
-        plugins = plugins.without(selections)
-    resolver = plugins.resolver()
-    found: list[Kernel] = []
-    for need in needs:
-        claims = list(resolver.claims(need.op))
-        for version in need.versions or resolver.versions(need.op):
-            claim = next((c for c in claims if c.min_version <= version <= c.max_version), None)
-            if claim is None:
-                if need.composite:
-                    continue
-                raise _absent(need, version, plugins)
-            kernel = _kernel(need, version, claim, infos)
-            last = found[-1] if found else None
-            if last is not None and last.max_version == version - 1 and last == _between(kernel, last.min_version, version - 1):
-                found[-1] = _between(kernel, last.min_version, version)
-            else:
-                found.append(kernel)
-        if not claims and not need.composite:
-            raise _absent(need, need.versions[0] if need.versions else 1, plugins)
-    return found
-
-
-def _between(kernel: Kernel, first: int, last: int) -> Kernel:
-    return replace(kernel, min_version=first, max_version=last)
-
-
-def _absent(need: OpNeed, version: int, plugins: PluginManager) -> Exception:
-    who = f", which {need.models[0]} needs," if need.models else ""
-    message = f"Nothing installed serves {need.name} version {version}{who} so there is nothing to build from. {plugins.advice(need.op)}"
-    return UnresolvedOpError(message, (need.name,)) if need.custom else OpNotFoundError(message, need.name, version)
-
-
-def _kernel(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginInfo]) -> Kernel:
-    if not claim.target:
-        claim.load(version)  # several plugins claim it: the error that names them
     if not claim.provenance.distribution:
         raise BuildError(
             f"{need.name} is served by {claim.provenance}, which no installed package brings; build from packages only."
@@ -137,7 +128,18 @@ def _kernel(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginInfo
         module, _, holder = info.module.partition(":")
         attribute, by_hook = f"{holder}.register_ops".lstrip("."), True
     package = claim.provenance.distribution
-    return Kernel(need.name, need.custom, version, version, module, attribute, by_hook, package, need.composite)
+    return Kernel(
+        need.name,
+        need.custom,
+        version,
+        version,
+        module,
+        attribute,
+        by_hook,
+        package,
+        need.composite,
+        plugin=claim.provenance.plugin,
+    )
 
 
 def _place(registration: Registration, provenance: Provenance) -> tuple[str, str] | None:
@@ -192,6 +194,32 @@ def distribution(name: str) -> Distribution:
         tuple(requires),
         metadata.get("Requires-Python") or "",
     )
+
+
+@functools.cache
+def requirements_beyond(name: str, op_packages: frozenset[str]) -> frozenset[str]:
+    """The names of what a package of ops requires besides oplet and what that requires; other packages of ops are looked into."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        seen.add(current)
+        for required in _required(current):
+            if required not in op_packages:
+                found.add(required)
+            elif required not in seen:
+                waiting.append(required)
+    return frozenset(found - {"oplet", "numpy", *_required("oplet")})
+
+
+def _required(name: str) -> set[str]:
+    try:
+        requires = importlib_metadata.requires(name) or ()
+    except importlib_metadata.PackageNotFoundError:
+        return set()
+    texts = [text for text in requires if "extra ==" not in text.partition(";")[2]]
+    return {normalised(re.split(r"[\s<>=!~;\[(@]", text, maxsplit=1)[0]) for text in texts}
 
 
 def licence_texts(sources: Iterable[Distribution]) -> dict[str, bytes]:

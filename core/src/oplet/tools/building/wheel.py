@@ -10,13 +10,14 @@ from pathlib import Path, PurePosixPath
 
 from oplet.errors import text_of
 from oplet.model.whole_file import write_whole
+from oplet.plugins.sources import installing
 from oplet.tools.building.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.sources import Distribution, licence_texts
 from oplet.tools.selection.files import file_labels
 from oplet.tools.text import plain
 
-__all__ = ["CoreParts", "write_wheel"]
+__all__ = ["CoreParts", "requirements", "write_wheel"]
 
 _PROJECT = """[build-system]
 requires = ["hatchling>=1.27"]
@@ -76,7 +77,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         from hatchling.builders.wheel import WheelBuilder
         from packaging.version import InvalidVersion, Version
     except ImportError:
-        raise BuildError("Building wheels needs hatchling: pip install 'oplet[build]'") from None
+        raise BuildError(f"Building wheels needs hatchling: {installing('oplet', 'build')}") from None
     try:
         Version(version)
     except InvalidVersion:
@@ -101,7 +102,7 @@ def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict
     """The project that the wheel is built from: the package, its metadata, what it says of itself, the licences."""
     files = _without_empty_modules(cut.files)
     packages = [cut.name]
-    dependencies = _requirements(cut)
+    dependencies = requirements(cut)
     scripts = ""
     if core is not None:
         cut = replace(cut, sources=list(core.sources))
@@ -158,7 +159,8 @@ def _readme(cut: Cut) -> str:
             if kernel.min_version == kernel.max_version
             else f"{kernel.min_version} to {kernel.max_version}"
         )
-        lines.append(f"| {plain(kernel.op).replace('|', chr(92) + '|')} | {versions} | {kernel.distribution} |")
+        told = ", what the one before declines" if kernel.fallback else ""
+        lines.append(f"| {plain(kernel.op).replace('|', chr(92) + '|')} | {versions} | {kernel.distribution}{told} |")
     lines += [""] + [f"- {source.name} {source.version}: {source.license or 'licence not named'}" for source in cut.sources]
     return "\n".join(lines) + "\n"
 
@@ -178,7 +180,7 @@ def _license(cut: Cut) -> str:
     return " AND ".join(f"({each})" if " OR " in each else each for each in sorted(found))
 
 
-def _requirements(cut: Cut) -> list[str]:
+def requirements(cut: Cut) -> list[str]:
     """What the sources require, but for one another, and oplet itself."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name

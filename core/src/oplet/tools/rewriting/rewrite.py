@@ -15,6 +15,7 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify import verify
+from oplet.model.whole_file import check_target
 from oplet.model.writing import unreferenced_bytes
 from oplet.schema import tables
 from oplet.tools.rewriting.stripping import copied, drop_buffers, strip
@@ -144,6 +145,10 @@ def rewrite_file(
     if not force and os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
         raise ModelError(f"'{target}' is the model itself; write to another file, or replace it with --force.")
     model = Model.open(source)
+    try:
+        check_target(target)  # before the model is changed, and run for comparing
+    except OSError as error:
+        raise ModelError(f"Could not write '{target}': {error.strerror}.") from error
     before = os.stat(source).st_size
     changed, report = rewrite(model, **changes)
     report.unreferenced = unreferenced_bytes(model)

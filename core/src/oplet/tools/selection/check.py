@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
+from oplet.ops.resolver import OpResolver
 from oplet.plugins.known import known_distribution
 from oplet.plugins.plugin import API_VERSION
+from oplet.plugins.sources import installing
 from oplet.schema.enums import TensorType
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock
@@ -84,23 +86,24 @@ def _lacking(need: NodeNeed, versions: set[int] | None, types: set[TensorType] |
             yield "type", type, f"needs {need.name} for {type.name}, and the lock has it for {has}."
 
 
-def check_installed(lock: Lock, plugins: PluginManager | None = None) -> list[Problem]:
+def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: Iterable[str] | None = None) -> list[Problem]:
     """How the installed distributions differ from those of the lock.
 
     Args:
         plugins: asked also whether another package's kernel would now be taken for an op.
+        prefer: which of them to take where several could serve.
     """
     from oplet import __version__
 
     problems = []
     if lock.oplet != __version__:
-        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: pip install oplet=={lock.oplet}."
+        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {installing('oplet', version=lock.oplet)}."
         problems.append(Problem("oplet", text, "oplet"))
     if lock.api != API_VERSION:
         text = f"This oplet speaks plugin API {API_VERSION}, and the lock has {lock.api}."
         problems.append(Problem("api", text, "oplet"))
     for locked in lock.distributions:
-        name, pin = locked.name, f"pip install {locked.name}=={locked.version}"
+        name, pin = locked.name, installing(locked.name, version=locked.version)
         found = installed(name)
         if found is None:
             problems.append(Problem("missing", f"{name} is not installed, and the lock has {locked.version}: {pin}.", name))
@@ -112,13 +115,14 @@ def check_installed(lock: Lock, plugins: PluginManager | None = None) -> list[Pr
             text = f"The code of {name} {found.version} has the hash {found.hash}, and the lock has {locked.hash}."
             problems.append(Problem("hash", text, name))
     if plugins is not None:
-        problems.extend(_served_by_others(lock, plugins))
+        problems.extend(_served_by_others(lock, plugins.resolver(prefer)))
     return problems
 
 
-def _served_by_others(lock: Lock, plugins: PluginManager) -> Iterator[Problem]:
-    resolver = plugins.resolver()
+def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
     for op in lock.ops:
+        if op.fallback:
+            continue
         wanted = set(op.versions)
         for claim in resolver.claims(op.op):
             there = claim.provenance.distribution

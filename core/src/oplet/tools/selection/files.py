@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from oplet.model.whole_file import write_whole
+from oplet.model.whole_file import check_target, write_whole
 from oplet.tools.selection.needs import SelectionError
 
-__all__ = ["file_labels", "write_made"]
+__all__ = ["check_made", "file_labels", "write_made"]
 
 #: What every file that is made here has in it, so that no other is written over.
 _MARK = b"oplet select"
@@ -21,13 +21,24 @@ def file_labels(paths: Iterable[str]) -> list[str]:
     return sorted({re.sub(r"[^\w .,+()@<>-]", "?", os.path.basename(path), flags=re.ASCII) for path in paths})
 
 
+def check_made(path: str | os.PathLike[str]) -> None:
+    """Say now that `write_made` could not write a file.
+
+    Raises:
+        SelectionError: a file is there that `oplet select` did not make.
+        OSError: there is no such folder, or it cannot be written in.
+    """
+    target = Path(path)
+    if target.exists() and (not target.is_file() or _MARK not in target.read_bytes()):
+        raise SelectionError(f"'{path}' is there already and was not made by `oplet select`; name another file, or remove it.")
+    check_target(target)
+
+
 def write_made(path: str | os.PathLike[str], text: str) -> None:
     """Write a file, whole or not at all, over one of the same making only.
 
     Raises:
         SelectionError: a file is there that `oplet select` did not make.
     """
-    target = Path(path)
-    if target.exists() and (not target.is_file() or _MARK not in target.read_bytes()):
-        raise SelectionError(f"'{path}' is there already and was not made by `oplet select`; name another file, or remove it.")
-    write_whole(target, text)
+    check_made(path)
+    write_whole(path, text)

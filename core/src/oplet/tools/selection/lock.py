@@ -42,6 +42,7 @@ class LockedOp:
         types: the types of tensors that the models' nodes read and write, ascending; empty for any.
         distribution: the package that serves it.
         composite: whether the name is a composite's.
+        fallback: whether it is asked only where another declines a node.
     """
 
     name: str
@@ -50,6 +51,7 @@ class LockedOp:
     types: tuple[TensorType, ...]
     distribution: str
     composite: bool = False
+    fallback: bool = False
 
     @property
     def key(self) -> Key:
@@ -88,6 +90,7 @@ class Lock:
                 "name": op.name,
                 "custom": op.custom,
                 **({"composite": True} if op.composite else {}),
+                **({"fallback": True} if op.fallback else {}),
                 "versions": list(op.versions),
                 "types": [type.name for type in op.types],
                 "distribution": op.distribution,
@@ -143,7 +146,8 @@ def _parsed(value: Any) -> Lock:
         composite = bool(op.get("composite", False))
         if not op["custom"] and not composite and name not in BuiltinOperator.__members__:
             raise ValueError(f"there is no built-in operator {name!r}")
-        ops.append(LockedOp(name, bool(op["custom"]), versions, types, distribution, composite))
+        fallback = bool(op.get("fallback", False))
+        ops.append(LockedOp(name, bool(op["custom"]), versions, types, distribution, composite, fallback))
         package = Installed(distribution, _text(op["distribution_version"]), _text(op["distribution_hash"]))
         if packages.setdefault(distribution, package) != package:
             raise ValueError(f"it has {distribution} in two versions or with two hashes")
@@ -184,10 +188,10 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
     """
     from oplet import __version__
 
-    ops: dict[tuple[Key, str], LockedOp] = {}
+    ops: dict[tuple[Key, bool, str], LockedOp] = {}
     packages: dict[str, Installed] = {}
-    for need, claims in served:
-        for claim in claims:
+    for need, claims, fallbacks in served:
+        for place, claim in ((place, claim) for place, each in enumerate((claims, *fallbacks)) for claim in each):
             origin = claim.provenance
             package = packages.get(origin.distribution) or (installed(origin.distribution) if origin.distribution else None)
             if package is None:
@@ -196,9 +200,10 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
                     "so that nothing can be pinned; install it as a package."
                 )
             packages[origin.distribution] = package
-            key = need.key, package.name
+            key = need.key, place > 0, package.name
             versions = set(range(claim.min_version, claim.max_version + 1)) | set(ops[key].versions if key in ops else ())
-            ops[key] = LockedOp(need.name, need.custom, tuple(sorted(versions)), need.types, package.name, need.composite)
+            in_order = tuple(sorted(versions))
+            ops[key] = LockedOp(need.name, need.custom, in_order, need.types, package.name, need.composite, place > 0)
     names = [(os.path.basename(model.name), _digest(model)) for model in models]
     distributions = {package.name: package for package in packages.values()}
     return Lock(

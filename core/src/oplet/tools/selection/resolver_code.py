@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
+from oplet.ops.resolver import Claim
 from oplet.tools.selection.files import file_labels
 from oplet.tools.selection.needs import OpNeed
 from oplet.tools.selection.serving import Served, kernel_path
@@ -57,7 +58,15 @@ def _what(needs: Sequence[OpNeed]) -> str:
 
 
 def _registrations(served: Sequence[Served], types: bool) -> list[str]:
-    """A block for each package."""
+    """A block for each package, and behind them one for each that is asked where those decline."""
+    lines = _blocks([(each.need, each.claims) for each in served], types)
+    for place in range(max((len(each.fallbacks) for each in served), default=0)):
+        behind = [(each.need, each.fallbacks[place]) for each in served if place < len(each.fallbacks)]
+        lines += _blocks(behind, types, fallback=True)
+    return lines
+
+
+def _blocks(served: Sequence[tuple[OpNeed, tuple[Claim, ...]]], types: bool, fallback: bool = False) -> list[str]:
     blocks: dict[str, list[str]] = {}
     for need, claims in served:
         for claim in claims:
@@ -69,9 +78,12 @@ def _registrations(served: Sequence[Served], types: bool) -> list[str]:
                 arguments.append(str(claim.max_version))
             if types and need.types:
                 arguments.append(f"limit=_only({', '.join(f'TensorType.{type.name}' for type in need.types)})")
+            if fallback:
+                arguments.append("fallback=True")
             call = _call(f"resolver.add_{'composite' if need.composite else 'custom' if need.custom else 'builtin'}", arguments)
             blocks.setdefault(ascii(str(claim.provenance))[1:-1], []).extend(call)
-    return [line for origin in sorted(blocks) for line in (f"    # {origin}", *blocks[origin])]
+    told = ", for nodes that those above decline" if fallback else ""
+    return [line for origin in sorted(blocks) for line in (f"    # {origin}{told}", *blocks[origin])]
 
 
 def _call(function: str, arguments: Sequence[str]) -> list[str]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oplet.ops.registration import Registration
 from oplet.ops.resolver import Claim, op_label
+from oplet.tools.selection.declining import may_decline
 from oplet.tools.selection.needs import OpNeed, SelectionError
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
+    from oplet.plugins.merge import MergedResolver
 
 __all__ = ["MissingOpsError", "Served", "kernel_path", "serve"]
 
@@ -37,10 +39,12 @@ class Served(NamedTuple):
     Attributes:
         need: the op.
         claims: who serves its versions, in ascending ranges that hold no version but those needed.
+        fallbacks: the same of those who are asked where these decline a node, and where those decline it, and so on.
     """
 
     need: OpNeed
     claims: tuple[Claim, ...]
+    fallbacks: tuple[tuple[Claim, ...], ...] = ()
 
     @property
     def versions(self) -> tuple[int, ...]:
@@ -48,18 +52,21 @@ class Served(NamedTuple):
         return tuple(v for claim in self.claims for v in range(claim.min_version, claim.max_version + 1))
 
 
-def serve(needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True) -> list[Served]:
+def serve(
+    needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True, prefer: Iterable[str] | None = None
+) -> list[Served]:
     """Find who serves each need, as an interpreter with these plugins would; composites that nobody serves are left out.
 
     Args:
         load: import each kernel, so that what is broken is known now.
+        prefer: which plugins to take where several could serve.
 
     Raises:
         MissingOpsError: nothing serves some of them; the message names all of these.
         OpConflictError: several plugins claim one and nothing says which to take.
         ResolverError: a kernel cannot be imported.
     """
-    resolver = plugins.resolver()
+    resolver = plugins.resolver(prefer)
     found, missing, names = [], [], []
     for need in needs:
         by_version = {v: c for c in resolver.claims(need.op) for v in range(c.min_version, c.max_version + 1)}
@@ -79,10 +86,25 @@ def serve(needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True)
         if load:
             for claim in claims:
                 claim.load(claim.min_version)
-        found.append(Served(need, claims))
+        found.append(Served(need, claims, tuple(_fallbacks(resolver, need, wanted))))
     if missing:
         raise MissingOpsError(" ".join(missing), tuple(names))
     return found
+
+
+def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) -> Iterator[tuple[Claim, ...]]:
+    """Who is asked behind those that may decline, at each place of the order of precedence; a conflict ends it."""
+    places: list[dict[int, Claim]] = []
+    for version in versions:
+        before: Claim | None = None
+        for at, claim in enumerate(resolver.in_order(need.op, version)):
+            if not claim.target or (before is not None and not may_decline(before)):
+                break
+            if at == len(places):
+                places.append({})
+            places[at][version] = before = claim
+    for place in places[1:]:
+        yield tuple(_ranges(sorted(place), place))
 
 
 def _ranges(versions: Sequence[int], by_version: dict[int, Claim]) -> Iterator[Claim]:

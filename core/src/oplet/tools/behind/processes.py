@@ -1,0 +1,64 @@
+"""Processes that a program starts with multiprocessing: they get the doors of the program, whichever way they are started.
+
+Forked ones have them already. Those that are spawned, or forked by a server, are new interpreters of Python, which read what to prepare from
+a pickle; what is added to it opens the doors there before the program's module is imported again.
+"""
+
+from __future__ import annotations
+
+import multiprocessing.spawn
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["Opener", "with_doors_in_processes"]
+
+_KEY = "oplet_behind"
+
+
+class Opener:
+    """Opens the doors in the process that unpickles it.
+
+    Args:
+        blocked: names of plugins to leave out.
+        delegates: for interpreters that the program gives none.
+        num_threads: for interpreters that the program gives no number.
+        tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
+    """
+
+    def __init__(self, blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
+        self._arguments = (tuple(blocked), tuple(delegates), num_threads, tensorflow)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open_here, self._arguments
+
+
+def _open_here(blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
+    """Open the doors until the process ends."""
+    from oplet.plugins.manager import PluginManager
+    from oplet.tools.behind.doors import open_doors
+    from oplet.tools.behind.program import Account, names_behind, plugin_packages
+
+    plugins = PluginManager().without(blocked)
+    doors = open_doors(names_behind(Account(), plugins, delegates, num_threads), plugin_packages(), bare=tensorflow)
+    doors.__enter__()
+    _OPEN.append(doors)
+
+
+#: What keeps the doors of this process open.
+_OPEN: list[Any] = []
+
+
+@contextmanager
+def with_doors_in_processes(opener: Opener) -> Iterator[None]:
+    """Have processes that are spawned meanwhile open the doors too."""
+    usual = multiprocessing.spawn.get_preparation_data
+
+    def prepared(name: str) -> dict[str, Any]:
+        return {_KEY: opener, **usual(name)}
+
+    multiprocessing.spawn.get_preparation_data = prepared
+    try:
+        yield
+    finally:
+        multiprocessing.spawn.get_preparation_data = usual

@@ -1,0 +1,238 @@
+"""Sizes, times and ratios that pages tell: measured here, kept in docs/figures.json, and filled into the pages.
+
+usage: python -m scripts.figures [--measure] [--speed] [--models FOLDER] [--rounds N]
+
+Without options, the pages are filled from the file. --measure measures sizes, builds and starts anew, --speed latencies against LiteRT's,
+which takes minutes; FOLDER holds the recorded cases of real models. A page says
+
+    <!-- figure: NAME -->what stands here is replaced<!-- end -->
+
+and `docs/figures.md` is made whole. Whoever changes a page's figure by hand, or the file without the pages, fails tests/test_figures.py. All times
+are of runs that take turns: medians, and ratios of runs of the same round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import statistics
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from scripts.figures_page import FIGURES, figures_page
+
+__all__ = ["FILE", "PAGE", "fill", "main", "marked_pages", "sizes"]
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "docs" / "figures.json"
+PAGE = ROOT / "docs" / "figures.md"
+REAL = ROOT.parent / "shared" / "conformance" / "real"
+
+_MARK = re.compile(r"(<!-- figure: ([\w-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+_PACKAGES = ("oplet", "numpy", "numba", "openvino", "ai-edge-litert")
+#: Models of tflite-micro with three fully connected layers: the names that pages call them by, and those of their recorded cases.
+_SMALL = {"float32": "tflm_hello_world_float", "int8": "tflm_hello_world_int8"}
+#: Real models are those of at least so many bytes.
+_LEAST_BYTES = 100_000
+
+
+def marked_pages() -> list[Path]:
+    """The pages that have figures."""
+    pages = [
+        path for pattern in ("*.md", "docs/*.md", "core/*.md", "plugins/*/*.md", "benchmarks/*.md") for path in ROOT.glob(pattern)
+    ]
+    return sorted(path for path in pages if _MARK.search(path.read_text("utf-8")))
+
+
+def fill(text: str, figures: Mapping[str, Any]) -> str:
+    """A page with its figures.
+
+    Raises:
+        KeyError: there is no figure of a name that the page has.
+    """
+    return _MARK.sub(lambda found: found[1] + FIGURES[found[2]](figures) + found[4], text)
+
+
+def sizes(models: Path, folder: Path) -> dict[str, Any]:
+    """Bytes of wheels: of every package, and of builds for small models."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    from oplet import PluginManager
+    from oplet.tools.building.build import build_wheel
+    from oplet.tools.building.programs import build_program
+
+    whole = {}
+    for source in [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]:
+        [wheel] = WheelBuilder(str(source)).build(directory=str(folder / "whole"), versions=["standard"])
+        whole["oplet" if source.name == "core" else f"oplet-{source.name.replace('_', '-')}"] = Path(wheel).stat().st_size
+    builds, programs = {}, {}
+    for name, case in _SMALL.items():
+        model = _model(models, case, folder)
+        plugins = PluginManager(load=["oplet-builtin-ops"])
+        path = build_wheel([model], "my_app_ops", folder / name, plugins=plugins).path
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+        packed = {entry.filename: entry.compress_size for entry in entries}
+        licences = sum(size for file, size in packed.items() if "/licenses/" in file)
+        code = sum(size for file, size in packed.items() if ".dist-info/" not in file)
+        size = path.stat().st_size
+        builds[name] = {"bytes": size, "licences": licences, "frame": size - licences - code}
+        programs[name] = {
+            kind: build_program(
+                [model], "my_app", folder / f"{name}-{kind}.pyz", with_models=True, bytecode=kind == "bytecode", plugins=plugins
+            )
+            .path.stat()
+            .st_size
+            for kind in ("bytecode", "no_bytecode")
+        }
+    return {"wheels": whole, "builds": builds, "programs": programs}
+
+
+def _model(models: Path, case: str, folder: Path) -> Path:
+    with zipfile.ZipFile(models / "tflm_models.zip") as archive:
+        target = folder / f"{case}.tflite"
+        target.write_bytes(archive.read(f"{case}/model.tflite"))
+    return target
+
+
+def _builds(models: Path, folder: Path) -> dict[str, Any]:
+    """What `oplet build` reports of the small float model: as a wheel of kernels, and as a program."""
+    from oplet import PluginManager
+    from oplet.tools.building import report
+    from oplet.tools.building.build import build_wheel
+    from oplet.tools.building.programs import build_program
+
+    report._ROUNDS = 11
+    model = _model(models, _SMALL["float32"], folder)
+    plugins = PluginManager(load=["oplet-builtin-ops"])
+    wheel = build_wheel([model], "my_app_ops", folder / "kernels", plugins=plugins)
+    program = build_program([model], "my_app", folder / "app.pyz", with_models=True, plugins=plugins)
+    told = {
+        "wheel": report.make_report(wheel, plugins),
+        "program": report.make_report(program, plugins, model=str(model)),
+    }
+    return {kind: {"rows": each.rows(), "compared": each.compared} for kind, each in told.items()}
+
+
+def _starts(models: Path, folder: Path, rounds: int) -> dict[str, Any]:
+    """From a process's start to the small float model's answer, of several runners."""
+    from benchmarks import starting
+
+    os.environ["OPLET_PLUGINS"] = "builtin_ops"  # the same kernels on both sides, whatever is installed
+    runners = starting.commands(_model(models, _SMALL["float32"], folder), folder)
+    times = starting.measure(runners, folder, rounds)
+    del os.environ["OPLET_PLUGINS"]
+    return {
+        runner: {
+            "ms": round(statistics.median(seconds) * 1e3),
+            **{
+                f"by_{rival}": round(statistics.median(a / b for a, b in zip(seconds, times[rival], strict=True)), 2)
+                for rival in ("litert", "oplet")
+            },
+        }
+        for runner, seconds in times.items()
+    }
+
+
+def _speed(models: Path, rounds: int) -> dict[str, Any]:
+    """Ratios of latencies on one thread, by model; what could not be run is left out."""
+    from benchmarks import common, engines, runners
+    from benchmarks.latency import ratio_of
+
+    from oplet import Interpreter, load_delegate
+
+    pairs = (
+        ("oplet-numpy", "litert"),
+        ("oplet-numba", "litert-xnnpack"),
+        ("openvino", "litert-xnnpack"),
+        ("auto", "litert-xnnpack"),
+    )
+    found: dict[str, dict[str, list[float]]] = {" / ".join(pair): {} for pair in pairs}
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["OPLET_CACHE_DIR"] = cache  # what `auto` remembers is of the machine as it was then
+        for name, content in common.models(models, _LEAST_BYTES):
+            calls = {}
+            for kind in ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack", "openvino", "auto"):
+                try:
+                    if kind in ("openvino", "auto"):
+                        delegates = "auto:max_seconds=10" if kind == "auto" else [load_delegate(kind)]
+                        made = engines._call(Interpreter(model_content=content, num_threads=1, experimental_delegates=delegates))
+                    else:
+                        made = runners.prepared(kind, name, content)
+                    made()
+                    calls[kind] = made
+                except Exception as error:  # each runtime has classes of its own
+                    print(f"{name}: {kind}: {' '.join(str(error).split())[:120]}", file=sys.stderr)
+            seconds = common.take_turns(calls, rounds, burst=3)
+            for ours, theirs in pairs:
+                ratio = ratio_of(seconds[ours], seconds[theirs]) if {ours, theirs} <= seconds.keys() else None
+                if ratio is not None:
+                    found[f"{ours} / {theirs}"][name] = [round(each, 3) for each in ratio]
+            print(name, {pair: each.get(name) for pair, each in found.items()}, file=sys.stderr, flush=True)
+        del os.environ["OPLET_CACHE_DIR"]
+    return {"rounds": rounds, "models": found}
+
+
+def _circumstances() -> dict[str, Any]:
+    """When, on what, and with what."""
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file() and (found := re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(), re.MULTILINE)):
+        processor = found[1]
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "machine": f"{platform.system()}, {processor}, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else -1,
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what is asked for, and fill the pages."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.figures", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--measure", action="store_true", help="measure sizes, builds and starts anew")
+    parser.add_argument("--speed", action="store_true", help="measure latencies anew")
+    parser.add_argument("--models", type=Path, default=REAL, help="the recorded cases of real models")
+    parser.add_argument("--rounds", type=int, default=15)
+    given = parser.parse_args(arguments)
+    figures: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+    with tempfile.TemporaryDirectory(prefix="oplet-figures-") as name:
+        folder = Path(name)
+        if given.measure:
+            figures["sizes"] = {**_circumstances(), **sizes(given.models, folder)}
+            figures["times"] = {
+                **_circumstances(),
+                "builds": _builds(given.models, folder),
+                "starts": _starts(given.models, folder, given.rounds),
+            }
+    if given.speed:
+        figures["speed"] = {**_circumstances(), **_speed(given.models, given.rounds)}
+    FILE.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", "utf-8")
+    missing = {"sizes", "times", "speed"} - set(figures)
+    if missing:
+        print(f"{FILE.name} has no {', '.join(sorted(missing))} yet, so that no page is filled", file=sys.stderr)
+        return 1
+    PAGE.write_text(figures_page(figures), "utf-8")
+    for page in marked_pages():
+        page.write_text(fill(page.read_text("utf-8"), figures), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
