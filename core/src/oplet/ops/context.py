@@ -8,7 +8,7 @@ from typing import Any
 from oplet.ops.callee import Callee
 from oplet.ops.ensure import Declined, EnsureError, decline, ensure, ensure_eq
 from oplet.ops.node import Kept, Node
-from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype
+from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype, tensor_type
 from oplet.schema.enums import TensorType
 
 __all__ = ["Context", "Declined", "EnsureError", "Kept", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]

@@ -148,8 +148,6 @@ class Quantization:
             EnsureError: it is quantized by blocks, or the dimension is none of the tensor's.
         """
         if self.block_size or (self.per_channel and not 0 <= self.quantized_dimension < rank):
-            from oplet.ops.context import EnsureError  # which needs tensors
-
             where = "by blocks" if self.block_size else f"along dimension {self.quantized_dimension} of {rank}"
             raise EnsureError(f"a tensor is quantized {where}, which cannot be done here; give it one scale, or one per channel.")
         shape = [1] * rank
