@@ -1,4 +1,4 @@
-"""How all tests run: nothing depends on how fast the machine is, nor on how oplet was installed."""
+"""What holds in all tests: nothing depends on how fast the machine is or how oplet was installed, and no package's tests are missed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.every_package"]
 
 settings.register_profile("oplet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("oplet")

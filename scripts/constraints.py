@@ -30,11 +30,7 @@ def lines(before: str = "") -> list[str]:
     """The lines of the file, those of other versions of Python taken from what it was before."""
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     kept = [line for line in before.splitlines() if line and not line.startswith("#") and f'"{python}"' not in line]
-    roots = [
-        w.requirement
-        for w in wanted()
-        if w.by in _FILES or (w.by.startswith("oplet") and "numba" not in w.by and "openvino" not in w.by)
-    ]
+    roots = [w.requirement for w in wanted() if w.by in _FILES or w.by.startswith("oplet")]
     found = installed(roots)
     mine = [
         f'{name}=={distribution.version} ; python_version == "{python}"'

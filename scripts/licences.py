@@ -73,6 +73,7 @@ USES = {
     "pydub": ("MIT", "the programs in tests/programs"),
     "pytest": ("MIT", "running tests"),
     "pytest-xdist": ("MIT", "running tests on several cores"),
+    "pyyaml": ("MIT", "reading the workflows"),
     "requests": ("Apache-2.0", "the programs in tests/programs"),
     "rich": ("MIT", "tables of the command"),
     "ruff": ("MIT", "linting and formatting"),

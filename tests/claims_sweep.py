@@ -23,7 +23,7 @@ import partition_statement as rules
 
 from oplet import BuiltinOperator, DelegateContext, DelegateKernel, DelegateParams, Interpreter, Node, TensorType
 from oplet.errors import DelegateApplicationError, OpletError
-from oplet.testing import WrappingDelegate
+from oplet.testing import WrappingDelegate, invoke
 
 #: These run for seconds: with a few of their claim sets only; the partitions of all are compared.
 HUGE = {"conv_huge_im2col": 3}
@@ -148,15 +148,8 @@ def play(interpreter: Interpreter, case: Case) -> Arrays:
             if item.get("resize"):
                 interpreter.resize_tensor_input(index, value.shape)
         interpreter.allocate_tensors()
-        answers += run(interpreter, [value for _, value in feeds])
+        answers += invoke(interpreter, *(value for _, value in feeds))
     return answers
-
-
-def run(interpreter: Interpreter, values: list[Any]) -> Arrays:
-    for detail, value in zip(interpreter.get_input_details(), values):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [np.asarray(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
 
 
 def run_resized(interpreter: Interpreter, case: Case) -> Arrays:
@@ -174,7 +167,7 @@ def run_resized(interpreter: Interpreter, case: Case) -> Arrays:
             interpreter.resize_tensor_input(detail["index"], shape)
         interpreter.allocate_tensors()
         recorded = [case.data[item["key"]] for item in case.steps[0]["inputs"]]
-        answers += run(interpreter, [np.resize(value, shape) for value, shape in zip(recorded, shapes)])
+        answers += invoke(interpreter, *(np.resize(value, shape) for value, shape in zip(recorded, shapes)))
     return answers
 
 

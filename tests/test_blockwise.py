@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from tests.differential.harness import Case, LiteRT
 
-from oplet import Interpreter, ModelBuilder, TensorType
+from oplet import ModelBuilder, TensorType
 from oplet.builder import BlockwiseQuantization, QuantizationParameters
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import BatchMatMulOptions, DequantizeOptions, FullyConnectedOptions, GatherOptions
+from oplet.testing import run_op
 
 Array = np.ndarray[Any, Any]
 #: The compiled kernels with numpy's, and these alone.
@@ -104,11 +105,7 @@ def layer(
 
 
 def run(model: bytes, values: Array, engine: list[str]) -> Array:
-    interpreter = Interpreter(model_content=model, plugins=engine)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], values)
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return run_op(model, values, plugins=engine)[0]
 
 
 def assert_near(found: Array, wanted: Array, tolerance: float) -> None:

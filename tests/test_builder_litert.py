@@ -37,6 +37,7 @@ from oplet.schema.options import (
     TransposeOptions,
     VarHandleOptions,
 )
+from oplet.testing import invoke
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
@@ -62,13 +63,9 @@ def load(data: bytes) -> Any:
 
 
 def run(interpreter: Any, seed: int) -> list[Any]:
-    interpreter.allocate_tensors()
     random = np.random.default_rng(seed)
-    for detail in interpreter.get_input_details():
-        values = random.integers(-3, 4, detail["shape"]).astype(detail["dtype"])
-        interpreter.set_tensor(detail["index"], values)
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+    values = [random.integers(-3, 4, d["shape"]).astype(d["dtype"]) for d in interpreter.get_input_details()]
+    return invoke(interpreter, *values)
 
 
 # A graph grows by steps: each takes a float32 tensor that exists and adds nodes that make another.

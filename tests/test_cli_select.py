@@ -19,6 +19,7 @@ import pytest
 from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, PluginManager, Registration
 from oplet.errors import OpNotFoundError, PrepareError, UnresolvedOpError
 from oplet.plugins.manager import default_manager
+from oplet.testing import invoke
 from oplet.tools.selection.check import check_installed, check_models
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock, LockError, lock_of, requirements
@@ -74,13 +75,10 @@ def write_model(path, *ops, type="float32"):
 
 
 def answer(interpreter):
-    interpreter.allocate_tensors()
     generator = np.random.default_rng(1)
-    for details in interpreter.get_input_details():
-        value = generator.integers(0, 100, details["shape"]).astype(details["dtype"])
-        interpreter.set_tensor(details["index"], value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+    return invoke(
+        interpreter, *(generator.integers(0, 100, d["shape"]).astype(d["dtype"]) for d in interpreter.get_input_details())
+    )
 
 
 # The resolver ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from oplet import DelegateKernel, Interpreter, Model, ModelBuilder, MutableOpRes
 from oplet.errors import OpVersionError
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import DepthwiseConv2DOptions
+from oplet.testing import invoke
 
 
 def model(dilation: tuple[int, int] = (1, 1)) -> bytes:
@@ -41,10 +42,7 @@ def version(data: bytes) -> int:
 
 
 def run(interpreter: Any) -> np.ndarray:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.arange(36, dtype=np.float32).reshape(1, 6, 6, 1))
-    interpreter.invoke()
-    return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return invoke(interpreter, np.arange(36, dtype=np.float32).reshape(1, 6, 6, 1))[0]
 
 
 def only(first: int, last: int) -> MutableOpResolver:

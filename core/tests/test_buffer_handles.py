@@ -22,6 +22,7 @@ from oplet import (
 )
 from oplet.errors import DelegateError
 from oplet.schema.options import IfOptions
+from oplet.testing import invoke
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -71,9 +72,7 @@ def make(*delegates: Delegate, **about: Any) -> Interpreter:
 
 
 def answer(interpreter: Interpreter, index: int = 4) -> list[float]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, np.zeros(3, F32))
-    interpreter.invoke()
+    invoke(interpreter, np.zeros(3, F32))
     return interpreter.get_tensor(index).tolist()  # type: ignore[no-any-return]
 
 

@@ -10,6 +10,7 @@ from core.tests.chains import F32, like_input
 from oplet import Allocation, Context, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.testing import invoke
 
 
 def node_of(*inputs: Tensor | None) -> Node:
@@ -67,11 +68,7 @@ def counting_model() -> tuple[bytes, MutableOpResolver]:
 
 
 def run(interpreter: Interpreter, *values: Any) -> Any:
-    interpreter.resize_tensor_input(0, values[0].shape)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, values[0])
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return invoke(interpreter, *values, resize=True)[0]
 
 
 def test_what_is_made_from_a_shape_is_made_anew_after_a_resize() -> None:

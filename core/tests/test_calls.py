@@ -12,6 +12,7 @@ import pytest
 from oplet import Context, Delegate, Interpreter, MutableOpResolver, Node, Registration, ensure
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import LimitError, OpletError, PrepareError
+from oplet.testing import invoke
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -72,11 +73,7 @@ def interpreter(model: bytes, calls: dict[str, int] | None = None) -> Interprete
 
 
 def run(runner: Interpreter, x: Any) -> Any:
-    runner.resize_tensor_input(0, np.shape(x))
-    runner.allocate_tensors()
-    runner.set_tensor(0, np.asarray(x, np.float32))
-    runner.invoke()
-    return runner.get_tensor(runner.get_output_details()[0]["index"])
+    return invoke(runner, np.asarray(x, np.float32), resize=True)[0]
 
 
 def chain(*ops: str, **more: Any) -> bytes:

@@ -27,6 +27,7 @@ from oplet import (
 from oplet.errors import CustomOptionsError, ModelError, OpConflictError, OpletError, PrepareError, ResolverError
 from oplet.schema.options import IfOptions, MulOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet.testing import invoke
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -69,13 +70,7 @@ def resolver(registration: Registration | str, name: str = "my.twice", *versions
 
 
 def run(interpreter: Interpreter, value: Any = A) -> list[float]:
-    value = np.asarray(value, np.float32)
-    interpreter.resize_tensor_input(0, value.shape)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, value)
-    interpreter.invoke()
-    result = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return list(result.tolist())
+    return list(invoke(interpreter, np.asarray(value, np.float32), resize=True)[0].tolist())
 
 
 def why(interpreter: Interpreter) -> str:

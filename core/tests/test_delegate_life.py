@@ -23,6 +23,7 @@ from oplet import (
 )
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
 from oplet.runtime.describe.profiler import Profiler
+from oplet.testing import invoke
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -37,9 +38,7 @@ def make(*delegates: Delegate, names: tuple[str, ...] = ("main",), **about: Any)
 
 
 def answer(interpreter: Interpreter) -> list[float]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, np.array([1, 2, 3], F32))
-    interpreter.invoke()
+    invoke(interpreter, np.array([1, 2, 3], F32))
     return interpreter.get_tensor(3).tolist()  # type: ignore[no-any-return]
 
 

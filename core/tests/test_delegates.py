@@ -28,7 +28,7 @@ from oplet import (
 )
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
-from oplet.testing import WrappingDelegate
+from oplet.testing import WrappingDelegate, invoke
 
 
 class Adder(DelegateKernel):
@@ -76,9 +76,7 @@ def make(*delegates: Delegate, **arguments: Any) -> Interpreter:
 
 
 def answer(interpreter: Interpreter) -> list[float]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, np.array([1, 2, 3], F32))
-    interpreter.invoke()
+    invoke(interpreter, np.array([1, 2, 3], F32))
     return interpreter.get_tensor(6).tolist()  # type: ignore[no-any-return]
 
 

@@ -22,7 +22,7 @@ from oplet import (
     Registration,
     SimpleDelegate,
 )
-from oplet.testing import WrappingDelegate
+from oplet.testing import WrappingDelegate, invoke
 
 
 def copy_prepare(context: Context, node: Node) -> None:
@@ -101,13 +101,8 @@ def make(*, known: bool) -> Interpreter:
 
 
 def answer(interpreter: Interpreter, size: int = 4) -> list[float]:
-    for index in (0, 1):
-        interpreter.resize_tensor_input(index, [size])
-    interpreter.allocate_tensors()
     values = [np.arange(1, size + 1, dtype=F32), np.arange(10, 10 * size + 1, 10, dtype=F32), np.array([size], np.int32)]
-    for detail, value in zip(interpreter.get_input_details(), values):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
+    invoke(interpreter, *values[: len(interpreter.get_input_details())], resize=True)
     return interpreter.get_tensor(6).tolist()  # type: ignore[no-any-return]
 
 

@@ -10,7 +10,7 @@ import pytest
 from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, Tensor
 from oplet.errors import OpletError, TensorError
 from oplet.runtime.memory import allocation
-from oplet.testing import Graph, Op, Spec, graph_model
+from oplet.testing import Graph, Op, Spec, graph_model, invoke
 
 X = Spec("float32", [3])
 Y = Spec("float32", [2, 3])
@@ -60,12 +60,9 @@ def make(graph: Graph, **arguments: Any) -> Interpreter:
 
 
 def run(interpreter: Interpreter) -> list[Any]:
-    for detail in interpreter.get_input_details():
-        interpreter.set_tensor(
-            detail["index"], np.arange(1, 1 + np.prod(detail["shape"]), dtype=np.float32).reshape(detail["shape"])
-        )
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"])[..., 0].tolist() for detail in interpreter.get_output_details()]
+    shapes = [detail["shape"] for detail in interpreter.get_input_details()]
+    values = [np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes]
+    return [result[..., 0].tolist() for result in invoke(interpreter, *values)]
 
 
 def tensor(interpreter: Interpreter, name: str) -> Tensor:

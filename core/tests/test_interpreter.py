@@ -45,7 +45,7 @@ from oplet.errors import (
     ViewError,
 )
 from oplet.runtime.describe.profiler import Profiler
-from oplet.testing import one_op_model
+from oplet.testing import invoke, one_op_model
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -78,9 +78,7 @@ def ready(content: bytes | None = None, **arguments: Any) -> Interpreter:
 
 
 def run(interpreter: Interpreter, value: Any) -> np.ndarray[Any, Any]:
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], value)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return invoke(interpreter, value)[0]
 
 
 # Running -----------------------------------------------------------------------------------------------------

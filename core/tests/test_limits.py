@@ -12,6 +12,7 @@ import pytest
 from oplet import Interpreter, Limits, ModelBuilder, MutableOpResolver, Registration
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.schema.options import CallOnceOptions, WhileOptions
+from oplet.testing import invoke
 
 F32 = np.float32
 
@@ -28,9 +29,7 @@ def chain(length: int, op: str = "RELU", shape: list[int] | None = None) -> byte
 
 
 def run(interpreter: Interpreter) -> Any:
-    interpreter.set_tensor(0, np.ones(4, F32))
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return invoke(interpreter, np.ones(4, F32))[0]
 
 
 def test_a_model_of_too_many_nodes_is_refused_before_anything_is_made_of_them() -> None:

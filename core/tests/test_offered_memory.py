@@ -20,6 +20,7 @@ from oplet import (
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, PrepareError
+from oplet.testing import invoke
 
 
 class Offers(DelegateKernel):
@@ -68,10 +69,7 @@ def make(*delegates: Offering) -> Interpreter:
 
 
 def answer(interpreter: Interpreter, size: int) -> list[float]:
-    interpreter.resize_tensor_input(0, [size])
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, np.arange(size, dtype=F32))
-    interpreter.invoke()
+    invoke(interpreter, np.arange(size, dtype=F32), resize=True)
     return interpreter.get_tensor(3).tolist()  # type: ignore[no-any-return]
 
 

@@ -11,6 +11,7 @@ import pytest
 from oplet import Context, DelegateContext, DelegateKernel, DelegateParams, Interpreter, Node, Registration, SimpleDelegate
 from oplet.errors import DelegateError, OpletError
 from oplet.ops.tensor import Tensor
+from oplet.testing import invoke
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -62,9 +63,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
 
 
 def run(interpreter: Interpreter) -> list[float]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, np.array([-1, 2], np.float32))
-    interpreter.invoke()
+    invoke(interpreter, np.array([-1, 2], np.float32))
     answer: list[float] = interpreter.get_tensor(2).tolist()
     return answer
 

@@ -14,6 +14,7 @@ import pytest
 from oplet import Context, Interpreter, MutableOpResolver, Node, PluginManager, Registration
 from oplet.errors import OpletError, ResolverError
 from oplet.ops.registration import Provenance
+from oplet.testing import invoke
 from oplet.testing.distributions import fake_distribution, installed
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec, one_op_model
@@ -49,10 +50,7 @@ def resolver_of(bad: Registration) -> MutableOpResolver:
 
 
 def run(interpreter: Interpreter) -> list[list[float]]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, ONES)
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]).tolist() for detail in interpreter.get_output_details()]
+    return [result.tolist() for result in invoke(interpreter, ONES)]
 
 
 def raising(error: BaseException) -> Callable[..., Any]:

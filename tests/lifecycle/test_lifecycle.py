@@ -16,6 +16,7 @@ from tests.test_resizing import complaint, models, run, values
 
 from oplet.errors import OpletError
 from oplet.ops.context import Node
+from oplet.testing import invoke
 
 Array = np.ndarray[Any, Any]
 MODELS = [(name, nest) for name in FAMILY for nest in NESTS]
@@ -28,12 +29,7 @@ def rows(length: int) -> Array:
 
 
 def answer(interpreter: Any, length: int) -> Array:
-    index = interpreter.get_input_details()[0]["index"]
-    interpreter.resize_tensor_input(index, [length, WIDTH])
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(index, rows(length))
-    interpreter.invoke()
-    result: Array = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    result: Array = invoke(interpreter, rows(length), resize=True)[0]
     return result
 
 

@@ -6,61 +6,14 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from oplet.plugins.engine_choice import Chooser, provide_chooser
 
-from oplet.plugins.engine_choice import provide_chooser
-
-if TYPE_CHECKING:
-    from oplet.delegates.delegate import (
-        Delegate,
-        DelegateContext,
-        DelegateFlags,
-        DelegateKernel,
-        DelegateParams,
-        SimpleDelegate,
-        kernel_registration,
-        largest_partitions,
-    )
-    from oplet.delegates.partition import NodeSubset
-    from oplet.delegates.registry import DelegateRegistry
-    from oplet.interpreter import InterpreterWithCustomOps
-    from oplet.model.builder import ModelBuilder
-    from oplet.model.model import Model
-    from oplet.ops.async_attributes import (
-        NO_SYNC_OBJECT,
-        BufferAttribute,
-        Reconciliation,
-        SynchronizationAttribute,
-        reconcile_attributes,
-        uncovered_attributes,
-    )
-    from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
-    from oplet.ops.callee import Callee
-    from oplet.ops.checkpoint import charge, checkpoint
-    from oplet.ops.composite import Composite
-    from oplet.ops.context import Context, ensure_type
-    from oplet.ops.ensure import decline, ensure, ensure_eq
-    from oplet.ops.execution_task import ExecutionTask, IoType, Synchronization, TaskStatus
-    from oplet.ops.limited import TypeLimit, limited
-    from oplet.ops.node import Node
-    from oplet.ops.node_limits import NodeLimits
-    from oplet.ops.registration import Registration
-    from oplet.ops.resolver import MutableOpResolver, OpResolver
-    from oplet.ops.tensor import Allocation, Quantization, Tensor, TensorBuilder
-    from oplet.ops.threaded_async_kernel import NUMPY_BUFFER, THREADING_EVENT, ThreadedAsyncKernel
-    from oplet.plugins.engine_choice import Chooser
-    from oplet.plugins.hookspecs import hookimpl
-    from oplet.plugins.manager import PluginManager
-    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
-    from oplet.runtime.delegation.load import load_delegate
-    from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
-    from oplet.runtime.limits import Limits
-    from oplet.schema.enums import BuiltinOperator, TensorType
-
+#: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
 
 #: Where each public name lives. Names load when they are first used, so that a plugin which needs a hook marker does
-#: not pay for the interpreter, nor a program that runs a model for the model writer.
+#: not pay for the interpreter, nor a program that runs a model for the model writer. This table is the only place to name
+#: them; `python -m scripts.stubs` makes `__init__.pyi` of it, for type checkers.
 _HOMES = {
     "Allocation": "oplet.ops.tensor",
     "AsyncKernel": "oplet.ops.async_kernel",
@@ -122,70 +75,10 @@ _HOMES = {
     "uncovered_attributes": "oplet.ops.async_attributes",
 }
 
-__all__ = [
-    "NO_SYNC_OBJECT",
-    "NUMPY_BUFFER",
-    "THREADING_EVENT",
-    "Allocation",
-    "AsyncKernel",
-    "AsyncSignatureRunner",
-    "BackendBuffer",
-    "BufferAttribute",
-    "BuiltinOperator",
-    "Callee",
-    "Composite",
-    "Context",
-    "Delegate",
-    "DelegateContext",
-    "DelegateFlags",
-    "DelegateKernel",
-    "DelegateParams",
-    "DelegateRegistry",
-    "ExecutionTask",
-    "Interpreter",
-    "InterpreterWithCustomOps",
-    "IoType",
-    "Limits",
-    "Model",
-    "ModelBuilder",
-    "MutableOpResolver",
-    "Node",
-    "NodeLimits",
-    "NodeSubset",
-    "OpResolver",
-    "OpResolverType",
-    "PluginManager",
-    "Quantization",
-    "Reconciliation",
-    "Registration",
-    "SignatureRunner",
-    "SimpleDelegate",
-    "Synchronization",
-    "SynchronizationAttribute",
-    "TaskStatus",
-    "Tensor",
-    "TensorBuilder",
-    "TensorType",
-    "ThreadedAsyncKernel",
-    "TypeLimit",
-    "__version__",
-    "charge",
-    "checkpoint",
-    "decline",
-    "ensure",
-    "ensure_eq",
-    "ensure_type",
-    "hookimpl",
-    "kernel_registration",
-    "largest_partitions",
-    "limited",
-    "load_delegate",
-    "reconcile_attributes",
-    "uncovered_attributes",
-]
+__all__ = [*_HOMES, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'oplet' has no attribute {name!r}")

@@ -16,7 +16,7 @@ from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.schema.options import BatchMatMulOptions, SoftmaxOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import OpContract
+from oplet.testing import OpContract, run_op
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -47,12 +47,7 @@ def model(*operands: Array, output: tuple[int, ...] | None = None, attributes: A
 
 
 def run(content: bytes, *operands: Array, make: Any = Interpreter, **arguments: Any) -> Array:
-    interpreter = make(model_content=content, **arguments)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), operands):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return np.asarray(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    return np.asarray(run_op(content, *operands, interpreter=make, **arguments)[0])
 
 
 def formula(

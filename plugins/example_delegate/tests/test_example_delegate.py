@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oplet import NUMPY_BUFFER, BackendBuffer, BufferAttribute, Interpreter, IoType, ModelBuilder, load_delegate
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, ReducerOptions
-from oplet.testing import DelegateContract, Spec, one_op_model
+from oplet.testing import DelegateContract, Spec, one_op_model, run_op
 
 F32 = np.float32
 
@@ -49,11 +49,7 @@ def conv_then_mean(
 
 
 def run(content: bytes, x: Any, cls: Any = Interpreter, **arguments: Any) -> Any:
-    interpreter = cls(model_content=content, **arguments)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return run_op(content, x, interpreter=cls, **arguments)[0]
 
 
 @settings(max_examples=30, deadline=None)

@@ -10,7 +10,7 @@ from flatbuffers import flexbuffers
 
 from oplet import Interpreter, load_delegate
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import Graph, Op, Spec, graph_model
+from oplet.testing import Graph, Op, Spec, graph_model, invoke
 from oplet_litert_delegate.composites import untaken
 
 random = np.random.default_rng(3)
@@ -48,13 +48,7 @@ def feeds(groups: int = 1, batch: int = 1, length: int = 5, mask: bool = True) -
 
 
 def run(interpreter: Interpreter, values: list[Any]) -> Any:
-    for detail, value in zip(interpreter.get_input_details(), values):
-        interpreter.resize_tensor_input(detail["index"], value.shape)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), values):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return invoke(interpreter, *values, resize=True)[0]
 
 
 def delegated(content: bytes, **options: Any) -> Interpreter:

@@ -23,7 +23,7 @@ from oplet.schema.options import (
     ShapeOptions,
     SVDFOptions,
 )
-from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model, one_op_model
+from oplet.testing import DelegateContract, Graph, Op, Spec, graph_model, invoke, one_op_model
 
 F32 = np.float32
 random = np.random.default_rng(5)
@@ -37,13 +37,6 @@ def opened(content: bytes, **options: Any) -> Interpreter:
 
 def plan(interpreter: Interpreter) -> list[str]:
     return [report.op for report in interpreter.explain()]
-
-
-def run(interpreter: Any, *values: Any) -> list[Any]:
-    for detail, value in zip(interpreter.get_input_details(), values):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
 def litert(content: bytes) -> Any:
@@ -93,7 +86,7 @@ def test_a_model_that_litert_serves_runs_as_one_node_with_litert_s_numbers() -> 
     content, x = conv(), random.standard_normal((1, 5, 5, 2)).astype(F32)
     interpreter = opened(content)
     assert plan(interpreter) == ["litert"]
-    np.testing.assert_array_equal(run(interpreter, x), run(litert(content), x))
+    np.testing.assert_array_equal(invoke(interpreter, x), invoke(litert(content), x))
 
 
 V = Spec("float32", [3])
@@ -134,7 +127,7 @@ def test_a_node_that_litert_does_not_know_is_given_back_with_the_reason() -> Non
     assert plan(interpreter) == ["litert", "SEGMENT_SUM", "litert"]
     [report] = interpreter.delegation_reports()
     assert report.unsupported == {1: "LiteRT knows the shape of tensor 3 'b' (FLOAT32 [2]) only while running"}
-    np.testing.assert_array_equal(run(interpreter, np.array([-1, 2, -3], F32)), [[-3, -3]])
+    np.testing.assert_array_equal(invoke(interpreter, np.array([-1, 2, -3], F32)), [[-3, -3]])
 
 
 @pytest.mark.parametrize(("axes", "taken"), [([0, 1], True), ([-1, 1], True), ([2, 1], True), ([0, 2], False), ([0, -1], False)])
@@ -150,7 +143,7 @@ def test_axes_that_litert_refuses_while_running_are_reversed_by_oplet(axes: list
     value = random.standard_normal((2, 3, 4)).astype(F32)
     interpreter = opened(builder.to_bytes())
     assert ("litert" in plan(interpreter)) == taken
-    np.testing.assert_array_equal(run(interpreter, value)[0], np.flip(value, axes))
+    np.testing.assert_array_equal(invoke(interpreter, value)[0], np.flip(value, axes))
 
 
 def test_many_nodes_that_litert_refuses_are_given_back_in_a_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +170,7 @@ def test_it_takes_what_another_delegate_leaves() -> None:
     interpreter = Interpreter(model_content=content, experimental_delegates=[load_delegate("example"), load_delegate("litert")])
     interpreter.allocate_tensors()
     assert plan(interpreter) == ["example", "litert"]
-    np.testing.assert_allclose(run(interpreter, x), run(litert(content), x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(invoke(interpreter, x), invoke(litert(content), x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_custom_op_stays_with_the_package_that_brings_it() -> None:
@@ -186,7 +179,7 @@ def test_a_custom_op_stays_with_the_package_that_brings_it() -> None:
     )
     interpreter = opened(content)
     assert plan(interpreter) == ["litert", "Atan", "litert"]
-    np.testing.assert_allclose(run(interpreter, np.array([-1, 0, 2], F32)), [-np.arctan([1, 0, 2])], rtol=1e-6)
+    np.testing.assert_allclose(invoke(interpreter, np.array([-1, 0, 2], F32)), [-np.arctan([1, 0, 2])], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +198,7 @@ def test_options_limit_the_partitions(options: dict[str, Any], taken: list[list[
     graph.set_outputs(y)
     interpreter = opened(builder.to_bytes(), **options)
     assert interpreter.delegation_reports()[0].partitions == taken
-    np.testing.assert_allclose(run(interpreter, np.ones(3, F32)), [-np.arctan(np.ones(3))], rtol=1e-6)
+    np.testing.assert_allclose(invoke(interpreter, np.ones(3, F32)), [-np.arctan(np.ones(3))], rtol=1e-6)
 
 
 @pytest.mark.parametrize(("key", "value"), [("min_nodes", "many"), ("num_threads", -1), ("threads", 1), ("xnnpack", 2)])
@@ -226,7 +219,7 @@ def test_border_tensors_live_in_litert_s_memory() -> None:
 
 def test_a_view_of_litert_s_memory_outlives_the_interpreter() -> None:
     interpreter = opened(conv())
-    run(interpreter, np.ones((1, 5, 5, 2), F32))
+    invoke(interpreter, np.ones((1, 5, 5, 2), F32))
     index = interpreter.get_output_details()[0]["index"]
     copy, view = interpreter.get_tensor(index), interpreter.tensor(index)()
     interpreter.close()
@@ -240,7 +233,7 @@ def test_an_output_that_only_passes_an_input_on_is_not_the_same_memory() -> None
         Graph({"x": V, "y": Spec("float32", [3, 1])}, "x", "y", [Op("RESHAPE", "x", "y", ReshapeOptions(new_shape=[3, 1]))])
     )
     interpreter = opened(content)
-    [y] = run(interpreter, np.array([1, 2, 3], F32))
+    [y] = invoke(interpreter, np.array([1, 2, 3], F32))
     interpreter.set_tensor(0, np.zeros(3, F32))
     np.testing.assert_array_equal(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]), y)
 
@@ -253,7 +246,7 @@ def test_values_of_any_rank_cross_the_border(shape: list[int], dtype: str) -> No
     interpreter = opened(content)
     assert plan(interpreter) == ["litert"]
     x, z = (random.integers(0, 2, shape).astype(dtype) for _ in "xz")
-    np.testing.assert_array_equal(run(interpreter, x, z), [x != z])
+    np.testing.assert_array_equal(invoke(interpreter, x, z), [x != z])
 
 
 def test_a_resized_model_runs_in_litert_and_an_empty_one_in_oplet() -> None:
@@ -264,13 +257,13 @@ def test_a_resized_model_runs_in_litert_and_an_empty_one_in_oplet() -> None:
         interpreter.allocate_tensors()
         assert plan(interpreter) == (["litert"] if batch else ["CONV_2D", "RELU"])
         x = random.standard_normal((batch, 5, 5, 2)).astype(F32)
-        [y] = run(interpreter, x)
+        [y] = invoke(interpreter, x)
         assert y.shape == (batch, 5, 5, 3)
         if batch:
             reference = litert(content)
             reference.resize_tensor_input(0, x.shape)
             reference.allocate_tensors()
-            np.testing.assert_array_equal(y, run(reference, x)[0])
+            np.testing.assert_array_equal(y, invoke(reference, x)[0])
 
 
 def test_shapes_that_oplet_works_out_for_a_part_are_worked_out_again_after_a_resize() -> None:
@@ -292,7 +285,7 @@ def test_shapes_that_oplet_works_out_for_a_part_are_worked_out_again_after_a_res
         interpreter.allocate_tensors()
         assert "litert" in plan(interpreter)
         value = random.standard_normal((rows, 2)).astype(F32)
-        np.testing.assert_array_equal(run(interpreter, value, np.zeros(rows * 2, F32)), [-value.ravel()])
+        np.testing.assert_array_equal(invoke(interpreter, value, np.zeros(rows * 2, F32)), [-value.ravel()])
 
 
 def svdf() -> bytes:
@@ -316,7 +309,7 @@ def test_a_state_of_one_node_is_kept_from_run_to_run_and_reset_with_oplet_s() ->
     for _ in range(2):
         for _ in range(3):
             x = random.standard_normal((1, 3)).astype(F32)
-            np.testing.assert_allclose(run(interpreter, x), run(reference, x), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(invoke(interpreter, x), invoke(reference, x), rtol=1e-5, atol=1e-6)
         interpreter.reset_all_variables()
         reference.reset_all_variables()
 
@@ -343,7 +336,7 @@ def test_float16_weights_are_unpacked_by_litert() -> None:
     value = random.standard_normal((1, 3)).astype(F32)
     plain = Interpreter(model_content=content)
     plain.allocate_tensors()
-    np.testing.assert_allclose(run(interpreter, value), run(plain, value), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(invoke(interpreter, value), invoke(plain, value), rtol=1e-5, atol=1e-6)
 
 
 def test_weights_that_litert_unpacks_are_not_kept_unpacked_by_oplet() -> None:
@@ -362,9 +355,9 @@ def test_weights_that_litert_unpacks_are_not_kept_unpacked_by_oplet() -> None:
         assert plan(interpreter) == ["litert"]
         assert not interpreter._subgraphs[0].tensors[wide].has_data
         value = random.standard_normal((rows, 3)).astype(F32)
-        np.testing.assert_allclose(run(interpreter, value), [value], rtol=1e-6)
+        np.testing.assert_allclose(invoke(interpreter, value), [value], rtol=1e-6)
     interpreter.remove_all_delegates()
-    np.testing.assert_allclose(run(interpreter, value), [value], rtol=1e-6)
+    np.testing.assert_allclose(invoke(interpreter, value), [value], rtol=1e-6)
 
 
 def test_a_constant_is_written_once_however_many_nodes_read_it() -> None:
@@ -395,8 +388,8 @@ def test_what_fails_in_litert_while_running_is_told_with_the_node_of_the_graph()
     )
     interpreter = opened(content)
     with pytest.raises(InvokeError, match=r"LiteRT says: .*\(in node 1 \(GATHER\)\)"):
-        run(interpreter, np.ones(2, np.int32), np.array([0, 2], np.int32))
-    np.testing.assert_array_equal(run(interpreter, np.array([4, 6], np.int32), np.array([1, 0], np.int32)), [[6, 4]])
+        invoke(interpreter, np.ones(2, np.int32), np.array([0, 2], np.int32))
+    np.testing.assert_array_equal(invoke(interpreter, np.array([4, 6], np.int32), np.array([1, 0], np.int32)), [[6, 4]])
 
 
 INT8 = {"scale": 0.5, "zero_point": 0}

@@ -21,6 +21,7 @@ from ai_edge_litert.interpreter import Interpreter as LiteRT
 from flatbuffers import flexbuffers
 
 from oplet import Interpreter
+from oplet.testing import invoke
 
 ARCHIVE = Path(__file__).parents[4] / "shared" / "conformance" / "real" / "unrunnable.zip"
 pytestmark = pytest.mark.skipif(not ARCHIVE.is_file(), reason="the recorded models are not here")
@@ -35,11 +36,8 @@ def model() -> bytes:
 def run(content: bytes, feeds: list[Any], runtime: Any = Interpreter) -> dict[int, Any]:
     """Outputs by the tensor's number."""
     interpreter = runtime(model_content=content)
-    interpreter.allocate_tensors()
-    for detail, feed in zip(interpreter.get_input_details(), feeds):
-        interpreter.set_tensor(detail["index"], feed)
-    interpreter.invoke()
-    return {detail["index"]: interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()}
+    results = invoke(interpreter, *feeds)
+    return {detail["index"]: result for detail, result in zip(interpreter.get_output_details(), results)}
 
 
 def crop_matrix(options: Any, landmarks: Any) -> Any:

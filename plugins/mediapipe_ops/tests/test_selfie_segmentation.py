@@ -12,6 +12,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 
 from oplet import Interpreter
+from oplet.testing import invoke
 
 SHARED = Path(__file__).parents[4] / "shared" / "conformance" / "real"
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded models are not here")
@@ -25,10 +26,8 @@ def read(archive: str, name: str) -> bytes:
 def run(model: bytes, x: Any, runtime: Any = Interpreter) -> dict[str, Any]:
     """Outputs by name."""
     interpreter = runtime(model_content=model)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
-    interpreter.invoke()
-    return {detail["name"]: interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()}
+    results = invoke(interpreter, x)
+    return {detail["name"]: result for detail, result in zip(interpreter.get_output_details(), results)}
 
 
 @pytest.mark.parametrize("name", ["mp_selfie_segmentation", "mp_selfie_segmentation_landscape"])

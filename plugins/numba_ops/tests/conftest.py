@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter
+from oplet.testing import invoke
 
 if importlib.util.find_spec("numba") is None:  # the package is an extra: its tests run where numba is installed
     collect_ignore_glob = ["test_*.py"]
@@ -16,12 +17,8 @@ if importlib.util.find_spec("numba") is None:  # the package is an extra: its te
 def answer(model: bytes, values: list[Any], plugins: list[str], threads: int = 1) -> list[Any]:
     """The outputs of the second run: the first leaves its traces in memory."""
     interpreter = Interpreter(model_content=model, plugins=plugins, num_threads=threads)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), values):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    interpreter.invoke()
-    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+    invoke(interpreter, *values)
+    return invoke(interpreter)
 
 
 @pytest.fixture(scope="session")

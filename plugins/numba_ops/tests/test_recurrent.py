@@ -11,7 +11,7 @@ import pytest
 from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import LSTMOptions, RNNOptions, SequenceRNNOptions, UnidirectionalSequenceLSTMOptions
-from oplet.testing import Spec, one_op_model
+from oplet.testing import Spec, invoke, one_op_model
 from oplet_numba_ops import recurrent, team
 
 OPS = ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"]
@@ -68,13 +68,7 @@ def cell(
 def outputs(model: bytes, feeds: Sequence[Any], interpreter: Any = Interpreter, **arguments: Any) -> Any:
     """The outputs of invokes one after the other, the states going on."""
     runner = interpreter(model_content=model, **arguments)
-    runner.allocate_tensors()
-    results = []
-    for feed in feeds:
-        runner.set_tensor(runner.get_input_details()[0]["index"], feed)
-        runner.invoke()
-        results.append(runner.get_tensor(runner.get_output_details()[0]["index"]))
-    return np.array(results)
+    return np.array([invoke(runner, feed)[0] for feed in feeds])
 
 
 def is_compiled(model: bytes) -> bool:

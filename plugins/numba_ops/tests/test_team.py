@@ -19,7 +19,7 @@ import pytest
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, Pool2DOptions
-from oplet.testing import Spec, one_op_model
+from oplet.testing import Spec, invoke, one_op_model
 from oplet_numba_ops import team
 from oplet_numba_ops.broadcasting import Repetition
 from oplet_numba_ops.kernels import Kernel
@@ -80,9 +80,7 @@ def large_net() -> bytes:
 
 def run(interpreter: Interpreter, seed: int) -> Any:
     [detail] = interpreter.get_input_details()
-    interpreter.set_tensor(detail["index"], np.random.default_rng(seed).standard_normal(detail["shape"]).astype(np.float32))
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).copy()
+    return invoke(interpreter, np.random.default_rng(seed).standard_normal(detail["shape"]).astype(np.float32))[0]
 
 
 def made(threads: int, plugins: list[str] | None = None) -> Interpreter:

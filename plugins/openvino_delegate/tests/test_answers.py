@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oplet import Interpreter, load_delegate
 from oplet.schema import options as o
 from oplet.schema.enums import ActivationFunctionType, MirrorPadMode, Padding
-from oplet.testing import Graph, Op, Spec, graph_model, one_op_model, run_op
+from oplet.testing import Graph, Op, Spec, graph_model, invoke, one_op_model, run_op
 
 F32 = np.float32
 RANDOM = np.random.default_rng(5)
@@ -22,12 +22,10 @@ AXES = [np.array(axes, np.int32) for axes in ([1, 2], [3], [-1, 0], [1])]
 
 def agree(model: bytes, *values: Any, nodes: int) -> None:
     """Check the answers, and that the delegate takes so many nodes."""
-    delegate = load_delegate("openvino")
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    interpreter = Interpreter(model_content=model, experimental_delegates=[load_delegate("openvino")])
     [report] = interpreter.delegation_reports()
     assert sum(map(len, report.partitions)) == nodes, report.unsupported
-    got = run_op(model, *values, experimental_delegates=[load_delegate("openvino")])
-    for one, other in zip(got, run_op(model, *values), strict=True):
+    for one, other in zip(invoke(interpreter, *values), run_op(model, *values), strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 

@@ -12,11 +12,12 @@ from oplet.errors import OpletError, text_of
 __all__ = ["main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None:
     """Run the command and exit: 0 if all went well, 1 after an error, 2 for wrong usage.
 
     Args:
         arguments: the command line without the program's name; that of the process by default.
+        program: how the command was called, for its help.
     """
     try:
         from oplet.cli.app import app
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings()
     _log_to_stderr()
     try:
-        app(list(sys.argv[1:] if arguments is None else arguments), prog_name="oplet", obj=settings)
+        app(list(sys.argv[1:] if arguments is None else arguments), prog_name=program, obj=settings)
     except Exception as error:
         if settings.debug:
             raise

@@ -6,18 +6,8 @@ Example:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from oplet.testing.contract import Contract
-    from oplet.testing.delegate_contract import DelegateContract
-    from oplet.testing.graphs import Graph, Op, graph_model
-    from oplet.testing.one_op import Spec, call_op, one_op_model, run_op
-    from oplet.testing.op_contract import OpContract
-    from oplet.testing.wrapping import WrappingDelegate
-
 #: Where each public name lives. Names load when they are first used: pytest imports this package at every start, in every
-#: environment that has oplet, for the plugin beside it.
+#: environment that has oplet, for the plugin beside it. `python -m scripts.stubs` makes `__init__.pyi` of this table.
 _HOMES = {
     "Contract": "oplet.testing.contract",
     "DelegateContract": "oplet.testing.delegate_contract",
@@ -28,26 +18,15 @@ _HOMES = {
     "WrappingDelegate": "oplet.testing.wrapping",
     "call_op": "oplet.testing.one_op",
     "graph_model": "oplet.testing.graphs",
+    "invoke": "oplet.testing.one_op",
     "one_op_model": "oplet.testing.one_op",
     "run_op": "oplet.testing.one_op",
 }
 
-__all__ = [
-    "Contract",
-    "DelegateContract",
-    "Graph",
-    "Op",
-    "OpContract",
-    "Spec",
-    "WrappingDelegate",
-    "call_op",
-    "graph_model",
-    "one_op_model",
-    "run_op",
-]
+__all__ = [*_HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'oplet.testing' has no attribute {name!r}")

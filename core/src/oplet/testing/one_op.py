@@ -14,7 +14,7 @@ from oplet.ops.tensor import tensor_type
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
 
-__all__ = ["Spec", "call_op", "one_op_model", "run_op"]
+__all__ = ["Spec", "call_op", "invoke", "one_op_model", "run_op"]
 
 
 class Spec(NamedTuple):
@@ -132,16 +132,34 @@ def run_op(
     """
     if interpreter is None:
         from oplet.runtime.interpreter import Interpreter as interpreter
-    runner = interpreter(model_content=model, **arguments)
-    details = runner.get_input_details()
+    return invoke(interpreter(model_content=model, **arguments), *feeds, resize=resize)
+
+
+def invoke(interpreter: Any, *feeds: NDArray[Any], resize: bool = False) -> list[NDArray[Any]]:
+    """Run an interpreter once and return copies of its outputs.
+
+    Args:
+        interpreter: oplet's, or LiteRT's to compare with it; it is allocated if it is not.
+        feeds: one array per input, in their order; inputs beyond these keep their values.
+        resize: give the inputs the shapes of the feeds first.
+
+    Example:
+        >>> from oplet import Interpreter
+        >>> from oplet.testing import Spec, invoke, one_op_model
+        >>> model = one_op_model("ABS", [Spec("float32", [2])], [Spec("float32", [2])])
+        >>> [answer] = invoke(Interpreter(model_content=model), np.array([-1, 2], np.float32))
+        >>> answer.tolist()
+        [1.0, 2.0]
+    """
+    details = interpreter.get_input_details()
     if resize:
         for detail, feed in zip(details, feeds):
-            runner.resize_tensor_input(detail["index"], np.shape(feed))
-    runner.allocate_tensors()
+            interpreter.resize_tensor_input(detail["index"], np.shape(feed))
+    interpreter.allocate_tensors()
     for detail, feed in zip(details, feeds):
-        runner.set_tensor(detail["index"], feed)
-    runner.invoke()
-    return [runner.get_tensor(detail["index"]) for detail in runner.get_output_details()]
+        interpreter.set_tensor(detail["index"], feed)
+    interpreter.invoke()
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
 
 
 @takes(

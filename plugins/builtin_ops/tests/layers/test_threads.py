@@ -9,7 +9,7 @@ import pytest
 from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions, SoftmaxOptions
-from oplet.testing import Spec, one_op_model
+from oplet.testing import Spec, one_op_model, run_op
 from oplet_builtin_ops.layers import program
 
 Function = Callable[..., Any]
@@ -57,12 +57,7 @@ def test_threads_do_not_change_results(name: str, kind: str, layer: Function, mo
 
 
 def _run(model: bytes, threads: int, *feeds: Any) -> Any:
-    interpreter = Interpreter(model_content=model, num_threads=threads)
-    interpreter.allocate_tensors()
-    for detail, feed in zip(interpreter.get_input_details(), feeds):
-        interpreter.set_tensor(detail["index"], feed)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return run_op(model, *feeds, num_threads=threads)[0]
 
 
 @pytest.mark.parametrize(

@@ -242,8 +242,7 @@ def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
             if node.targets[0].id == "_HOMES":
                 node.value = ast.parse(repr(homes), mode="eval").body
             elif node.targets[0].id == "__all__":
-                names = sorted({*homes, "__version__"} & set(ast.literal_eval(node.value)))
-                node.value = ast.parse(repr(names), mode="eval").body
+                node.value = ast.parse(repr(sorted({*homes, "__version__"})), mode="eval").body
     return ast.fix_missing_locations(tree)
 
 

@@ -1,0 +1,48 @@
+"""The public names of `oplet` and `oplet.testing` for type checkers, made of the tables by which they load.
+
+usage: python -m scripts.stubs    writes `__init__.pyi` beside each `__init__.py` that has such a table
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+from scripts.walking import ROOT
+
+__all__ = ["PACKAGES", "homes", "stub"]
+
+PACKAGES = (ROOT / "core/src/oplet/__init__.py", ROOT / "core/src/oplet/testing/__init__.py")
+
+
+def homes(source: Path) -> dict[str, str]:
+    """The module that each public name is in, as the table `_HOMES` of the file says."""
+    for node in ast.parse(source.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
+            table: dict[str, str] = ast.literal_eval(node.value)
+            return table
+    raise ValueError(f"{source} has no table _HOMES.")
+
+
+def stub(source: Path) -> str:
+    """The text of the stub, sorted as ruff sorts imports."""
+    modules = defaultdict(list)
+    for name, home in homes(source).items():
+        modules[home].append(name)
+    lines = [
+        f"from {home} import {name} as {name}" for home, names in sorted(modules.items()) for name in sorted(names, key=_rank)
+    ]
+    if "__version__ = " in source.read_text("utf-8"):
+        lines += ["", "__version__: str"]
+    return "\n".join(["# Made by `python -m scripts.stubs` of the table in __init__.py.", *lines, ""])
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Constants before classes before functions."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+if __name__ == "__main__":
+    for package in PACKAGES:
+        package.with_suffix(".pyi").write_text(stub(package), encoding="utf-8")

@@ -1,0 +1,112 @@
+"""A short run of one package of the repository, for an environment with the lowest versions that it allows.
+
+usage: python -m lowest_versions PACKAGE EXAMPLES
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from flatbuffers import flexbuffers
+
+from oplet import Interpreter, load_delegate
+from oplet.testing import Spec, call_op, run_op
+
+EXAMPLES = Path(sys.argv[2])
+PICTURE = np.linspace(0, 1, 64, dtype=np.float32).reshape(1, 8, 8, 1)
+
+
+def model(name: str) -> bytes:
+    return (EXAMPLES / "digits" / f"{name}.tflite").read_bytes()
+
+
+def core() -> None:
+    """The command with every extra: pictures, tables, the drawing of a partition, a wheel."""
+    from oplet.cli.main import main
+
+    digits = EXAMPLES / "digits"
+    for words in (
+        ["run", digits / "digits_int8.tflite", "--input", digits / "pictures" / "7.png", "--top", "3"],
+        ["inspect", digits / "digits_int8.tflite"],
+        ["partition", digits / "digits_float32.tflite", "--delegate", "example", "--svg", "partition.svg"],
+        ["build", digits / "digits_int8.tflite", "--name", "digits", "--output", "."],
+    ):
+        try:
+            main([str(word) for word in words])
+        except SystemExit as exit:
+            if exit.code:
+                raise
+    assert Path("partition.svg").stat().st_size > 1000
+    assert len(list(Path().glob("digits-*.whl"))) == 1
+
+
+def builtin_ops() -> None:
+    [exact] = run_op(model("digits_float32"), PICTURE, plugins=["oplet-builtin-ops"])
+    np.testing.assert_allclose(exact.sum(), 1, rtol=1e-5)
+    [rough] = run_op(model("digits_int8"), np.round(PICTURE * 255 - 128).astype(np.int8), plugins=["oplet-builtin-ops"])
+    assert (rough.shape, rough.dtype) == ((1, 10), np.int8)
+    # Before numpy 2 the values of single numbers decided on the types of results.
+    [sums] = call_op("ADD", [np.array([1, 250], np.int64), np.int64(9)], [Spec("int64", [2])], version=4)
+    assert sums.tolist() == [10, 259]
+
+
+def atan_op() -> None:
+    [found] = call_op("Atan", [np.array([0, 1], np.float32)], [Spec("float32", [2])])
+    np.testing.assert_allclose(found, [0, np.pi / 4], rtol=1e-6)
+
+
+def numba_ops() -> None:
+    interpreter = Interpreter(model_content=model("digits_float32"))
+    interpreter.allocate_tensors()
+    assert "oplet-numba-ops" in str(interpreter.explain())
+    [found] = run_op(model("digits_float32"), PICTURE)
+    [wanted] = run_op(model("digits_float32"), PICTURE, plugins=["oplet-builtin-ops"])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def delegated(name: str) -> Callable[[], None]:
+    """A check that a delegate takes nodes, and answers as the operators do."""
+
+    def check() -> None:
+        interpreter = Interpreter(model_content=model("digits_float32"), experimental_delegates=[load_delegate(name)])
+        interpreter.allocate_tensors()
+        assert any(report.applied and report.partitions for report in interpreter.delegation_reports()), name
+        [found] = run_op(model("digits_float32"), PICTURE, experimental_delegates=[load_delegate(name)])
+        [wanted] = run_op(model("digits_float32"), PICTURE)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+    return check
+
+
+def mediapipe_ops() -> None:
+    values = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
+    pooling = struct.pack("<10i", 2, 2, 2, 2, 2, 0, 0, 0, 0, 0)
+    results = [Spec("float32", [1, 2, 2, 1]), Spec("float32", [1, 2, 2, 1])]
+    highest, _ = call_op("MaxPoolingWithArgmax2D", [values], results, custom_options=pooling)
+    assert highest.ravel().tolist() == [5, 7, 13, 15]
+
+
+def signal_ops() -> None:
+    options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
+    [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
+    assert energies.tolist() == [25, 25]
+
+
+CHECKS = {
+    "core": core,
+    "atan_op": atan_op,
+    "builtin_ops": builtin_ops,
+    "example_delegate": delegated("example"),
+    "litert_delegate": delegated("litert"),
+    "mediapipe_ops": mediapipe_ops,
+    "numba_ops": numba_ops,
+    "openvino_delegate": delegated("openvino"),
+    "signal_ops": signal_ops,
+}
+
+if __name__ == "__main__":
+    CHECKS[sys.argv[1]]()
