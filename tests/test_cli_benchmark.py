@@ -13,7 +13,7 @@ import pytest
 from oplet import Context, DelegateKernel, DelegateParams, Interpreter, MutableOpResolver, Node, Registration, SimpleDelegate
 from oplet.errors import TensorError
 from oplet.plugins.manager import PluginManager
-from oplet.runtime.profiler import Event, Profiler
+from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.schema.options import AddOptions
 from oplet.testing import Graph, Op, Spec, graph_model
 from oplet.tools.benchmark import Schedule, benchmark_model, parse_shape

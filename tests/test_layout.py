@@ -1,83 +1,173 @@
-"""The shape of the house: floors import downwards only, and nothing is imported that a model does not need."""
+"""The shape of the house: floors and rooms import downwards only, none is crowded, and nothing is imported that a model does not need."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "src" / "oplet"
-#: Ground floor first; a module imports from its own floor and those before it.
+#: Ground floor first; a module imports from its own floor and those before it. "oplet" is `oplet/__init__.py`, which names what is below
+#: it; who stands above may import from it.
 TOWER = (
     "texts",
     "errors",
     "schema",
     "ops",
     "versions",
-    "delegates",
     "model",
+    "delegates",
     "plugins",
     "runtime",
     "tuning",
+    "builder",
+    "interpreter",
+    "oplet",
     "testing",
     "tools",
     "cli",
 )
+#: The rooms of the runtime, the lowest first.
+ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchronous")
+#: Lines, and entries of a folder: more than that nobody overlooks.
+LONGEST, WIDEST = 400, 12
+#: What is long for being a list: the schema's declarations, and the checks of one class that plugin authors inherit from.
+LISTS = {"schema/options.py", "testing/contract.py"}
 
 
-def imports(path: Path, top_level_only: bool = False) -> Iterator[str]:
-    """The modules that a file imports when it runs; imports for type checkers only do not count."""
-    tree = ast.parse(path.read_text())
-    skipped: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            skipped.update(id(inner) for inner in ast.walk(node))
-        if top_level_only and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            skipped.update(id(inner) for inner in ast.walk(node))
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
+def imports(path: Path, among: Collection[str] = ()) -> Iterator[str]:
+    """The modules that a file imports, inside functions and for type checkers too.
+
+    Args:
+        among: modules that are known, so that `from package import module` is told from `from module import name`.
+    """
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in among else node.module
 
 
-def floor(module: str) -> int | None:
-    parts = module.split(".")
-    return TOWER.index(parts[1]) if parts[0] == "oplet" and len(parts) > 1 and parts[1] in TOWER else None
+def modules(core: Path) -> dict[str, Path]:
+    """The modules of a package by their names."""
+    return {
+        ".".join([core.name, *p.relative_to(core).with_suffix("").parts]).removesuffix(".__init__"): p for p in core.rglob("*.py")
+    }
 
 
-@pytest.mark.parametrize("path", sorted(CORE.rglob("*.py")), ids=lambda path: str(path.relative_to(CORE)))
-def test_a_module_of_the_core_imports_only_its_own_floor_and_those_below(path: Path) -> None:
-    own = floor("oplet." + path.relative_to(CORE).with_suffix("").parts[0])
-    for module in imports(path, top_level_only=True):
-        assert not module.startswith("oplet_"), f"the core imports the plugin {module}"
-        there = floor(module)
-        assert own is None or there is None or there <= own, f"{path.name} imports {module}, which is a floor above"
+@functools.cache
+def import_graph(core: Path) -> dict[str, set[str]]:
+    """Which modules of the package each one imports."""
+    known = modules(core)
+    return {name: {m for m in imports(path, known) if m in known and m != name} for name, path in known.items()}
 
 
-def test_there_are_no_import_circles() -> None:
-    graph = {}
-    for path in CORE.rglob("*.py"):
-        name = "oplet." + ".".join(path.relative_to(CORE).with_suffix("").parts).removesuffix(".__init__")
-        graph[name] = {m for m in imports(path, top_level_only=True) if m.startswith("oplet.")}
+def floor(module: str) -> str:
+    return (module.split(".") + ["oplet"])[1]
+
+
+def arrows_up(core: Path) -> list[str]:
+    graph = import_graph(core)
+    return [
+        f"{name} imports {other}, which is a floor above"
+        for name, others in sorted(graph.items())
+        for other in sorted(others)
+        if TOWER.index(floor(name)) < TOWER.index(floor(other))
+    ]
+
+
+def circles(core: Path) -> list[str]:
+    graph = import_graph(core)
+    found: list[str] = []
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
-        assert name not in path, f"import circle: {' -> '.join((*path, name))}"
-        if name in graph and name not in done:
-            for other in graph[name]:
+        if name in path:
+            found.append(" -> ".join((*path[path.index(name) :], name)))
+        elif name not in done:
+            for other in sorted(graph[name]):
                 visit(other, (*path, name))
             done.add(name)
 
-    for name in graph:
+    for name in sorted(graph):
         visit(name, ())
+    return found
+
+
+def test_the_tower_has_every_floor_of_the_core() -> None:
+    there = {path.stem for path in CORE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert there - {"__init__"} == set(TOWER) - {"oplet"}
+
+
+def test_no_arrow_in_the_core_runs_up() -> None:
+    assert not arrows_up(CORE)
+
+
+def test_there_are_no_import_circles() -> None:
+    assert not circles(CORE)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from oplet.runtime.executor import run",
+        "import oplet.runtime.executor",
+        "from oplet.runtime import executor",
+        "def late() -> None:\n    from oplet.runtime.executor import run",
+        "if TYPE_CHECKING:\n    from oplet.runtime.executor import run",
+    ],
+)
+def test_arrows_and_circles_are_seen_wherever_the_import_stands(tmp_path: Path, statement: str) -> None:
+    core = tmp_path / "oplet"
+    for name, text in {
+        "__init__": "",
+        "ops/__init__": "",
+        "ops/node": statement,
+        "runtime/__init__": "",
+        "runtime/executor": "from oplet.ops.node import Node",
+    }.items():
+        path = core / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert arrows_up(core) == ["oplet.ops.node imports oplet.runtime.executor, which is a floor above"]
+    assert circles(core) == ["oplet.ops.node -> oplet.runtime.executor -> oplet.ops.node"]
+
+
+def test_a_room_of_the_runtime_knows_only_those_below_it() -> None:
+    up = []
+    for name, others in import_graph(CORE).items():
+        for other in others:
+            rooms = [module.split(".")[2] for module in (name, other) if floor(module) == "runtime" and module.count(".") > 2]
+            if len(rooms) == 2 and ROOMS.index(rooms[0]) < ROOMS.index(rooms[1]):
+                up.append(f"{name} imports {other}")
+    assert not up
+
+
+def test_the_core_never_imports_a_plugin() -> None:
+    for path in CORE.rglob("*.py"):
+        assert not [module for module in imports(path) if module.startswith("oplet_")], path
+
+
+def test_no_room_of_the_runtime_has_more_than_a_dozen_entries() -> None:
+    for folder in (CORE / "runtime", *(path for path in (CORE / "runtime").rglob("*") if (path / "__init__.py").exists())):
+        entries = [path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+        assert len(set(entries) - {"__init__.py"}) <= WIDEST, f"{folder} has {sorted(entries)}"
+        assert (ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "").count(".") >= 2, (
+            f"{folder} says nothing of itself"
+        )
+
+
+def test_no_module_of_the_core_is_longer_than_can_be_overlooked() -> None:
+    lengths = {str(path.relative_to(CORE)): len(path.read_text().splitlines()) for path in CORE.rglob("*.py")}
+    assert {path for path, length in lengths.items() if length > LONGEST} <= LISTS
 
 
 @pytest.mark.parametrize(

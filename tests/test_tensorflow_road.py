@@ -17,7 +17,7 @@ import pytest
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
-from oplet.runtime.profiler import Profiler
+from oplet.runtime.describe.profiler import Profiler
 
 pytestmark = [
     pytest.mark.slow,

@@ -34,8 +34,9 @@ from oplet.builder import (
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify import verify
-from oplet.runtime.limits import Limits, Memory
+from oplet.runtime.limits import Limits
 from oplet.runtime.loading import _read_constant
+from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.schema import tables
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, SubOptions
 from oplet.schema.stablehlo_options import StablehloSliceOptions
@@ -100,7 +101,7 @@ def test_a_constant_of_every_type_reads_back(type: TensorType, values: Any) -> N
     raw = model.tensor_bytes(read)
     assert read.type is type
     assert raw is not None
-    found = _read_constant(raw, type, shape, False, index, "c", Memory(Limits(), model))
+    found = _read_constant(raw, type, shape, False, index, "c", MemoryAccount(Limits(), model))
     expected = [[v.encode() for v in values[0]]] if type is TensorType.STRING else values
     assert found.tolist() == expected
 

@@ -94,7 +94,7 @@ def test_a_callee_is_prepared_for_its_callers_shapes() -> None:
 def test_the_generation_tells_when_arrays_may_have_moved() -> None:
     runner = interpreter(chain("Call", "Double", signatures={"main": 0, "callee": 1}), {"a": 1})
     run(runner, [1, 2])
-    callee = runner._subgraphs[0].callee(1)
+    callee = runner._executors[0].context.callee(1)
     before = callee.generation
     run(runner, [1, 2])
     assert callee.generation == before
@@ -167,7 +167,7 @@ def test_every_init_of_every_subgraph_is_freed_once() -> None:
 def test_an_interpreters_memory_goes_when_it_is_closed() -> None:
     runner = interpreter(chain("Call", "Double"), {"a": 1})
     run(runner, [1, 2])
-    arenas = [weakref.ref(subgraph._segments[0].block.base) for subgraph in runner._subgraphs]
+    arenas = [weakref.ref(subgraph.segments[0].arena.base) for subgraph in runner._subgraphs]
     gc.disable()
     try:
         del runner

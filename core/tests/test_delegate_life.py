@@ -22,7 +22,7 @@ from oplet import (
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
-from oplet.runtime.profiler import Profiler
+from oplet.runtime.describe.profiler import Profiler
 from oplet.testing import invoke
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS

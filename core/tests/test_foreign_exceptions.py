@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import oplet.runtime.interpreter as interpreting
+import oplet.runtime.execution.model_runtime as interpreting
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import LimitError, TensorError
 from oplet.tools.outputs import save_outputs

@@ -9,7 +9,7 @@ import pytest
 
 from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, Tensor
 from oplet.errors import OpletError, TensorError
-from oplet.runtime import memory
+from oplet.runtime.memory import allocation
 from oplet.testing import Graph, Op, Spec, graph_model, invoke
 
 X = Spec("float32", [3])
@@ -151,7 +151,7 @@ def test_what_the_caller_may_read_is_zero_before_the_first_run(monkeypatch: pyte
     def dirty(nbytes: int, *, zeroed: bool = True) -> np.ndarray[Any, Any]:
         return np.full(nbytes, 0 if zeroed else 0xFF, np.uint8)
 
-    monkeypatch.setattr(memory, "allocate", dirty)
+    monkeypatch.setattr(allocation, "aligned_bytes", dirty)
     interpreter = make(CHAIN, experimental_preserve_all_tensors=everything)
     for name in "xabcy" if everything else "xy":
         assert tensor(interpreter, name).data.tolist() == [0, 0, 0]

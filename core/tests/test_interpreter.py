@@ -44,7 +44,7 @@ from oplet.errors import (
     UnresolvedOpError,
     ViewError,
 )
-from oplet.runtime.profiler import Profiler
+from oplet.runtime.describe.profiler import Profiler
 from oplet.testing import invoke, one_op_model
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec

@@ -12,8 +12,9 @@ from oplet.errors import ModelError
 from oplet.model.builder import ModelBuilder
 from oplet.model.model import Model
 from oplet.model.verify import verify
-from oplet.runtime.limits import Limits, Memory
+from oplet.runtime.limits import Limits
 from oplet.runtime.loading import load_nodes, load_tensors
+from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.schema import tables
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode
@@ -102,7 +103,7 @@ def test_tensors_and_nodes_are_the_same_however_they_were_read() -> None:
 
 def load(model: Model) -> list[object]:
     [subgraph] = model.outline.subgraphs
-    tensors = load_tensors(model, subgraph, Memory(Limits(), model))
+    tensors = load_tensors(model, subgraph, MemoryAccount(Limits(), model))
     nodes = load_nodes(model, subgraph, tensors)
     return [
         *((t.index, t.name, t.type, t.shape, t.shape_signature, t.allocation, t.is_variable) for t in tensors),

@@ -11,10 +11,10 @@ import pytest
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, charge, checkpoint
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.ops.checkpoint import current_meter
-from oplet.runtime import workers as runtime_workers
-from oplet.runtime.arithmetic import Arithmetic
-from oplet.runtime.blas import SINGLE_THREADED, SingleThreaded
-from oplet.runtime.workers import Workers
+from oplet.runtime.threads import workers as runtime_workers
+from oplet.runtime.threads.arithmetic import Arithmetic
+from oplet.runtime.threads.blas import SINGLE_THREADED, SingleThreaded
+from oplet.runtime.threads.workers import Workers
 from oplet.testing import Spec, one_op_model
 
 
@@ -185,7 +185,7 @@ def test_threads_keep_nothing_of_a_run_that_was_stopped() -> None:
     meters: list[object] = []
     parts.part = lambda: meters.append(current_meter())
     parts.interpreter.invoke()
-    assert meters == [parts.interpreter._session.watch]
+    assert meters == [parts.interpreter._session.meter]
     outside: list[object] = []  # by the same thread, for nobody's run
     parts.interpreter._session.workers.run([lambda: None, lambda: outside.append((current_meter(), threading.current_thread()))])
     assert outside == [(None, parts.thread)]

@@ -7,7 +7,7 @@ import pytest
 
 from oplet import Context, DelegateContext, DelegateFlags, Interpreter, Node, Registration, TensorBuilder
 from oplet.errors import DelegateError, ImmutableGraphError, InvokeError, PrepareError, UnresolvedOpError
-from oplet.runtime.delegation import load_delegate
+from oplet.runtime.delegation.load import load_delegate
 
 from .models import (
     DYNAMIC,

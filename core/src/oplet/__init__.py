@@ -6,6 +6,8 @@ Example:
 
 from __future__ import annotations
 
+from oplet.plugins.engine_choice import Chooser, provide_chooser
+
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
 
@@ -15,7 +17,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Allocation": "oplet.ops.tensor",
     "AsyncKernel": "oplet.ops.async_kernel",
-    "AsyncSignatureRunner": "oplet.runtime.async_runner",
+    "AsyncSignatureRunner": "oplet.runtime.asynchronous.async_runner",
     "BackendBuffer": "oplet.ops.async_kernel",
     "BufferAttribute": "oplet.ops.async_attributes",
     "BuiltinOperator": "oplet.schema.enums",
@@ -30,7 +32,7 @@ _HOMES = {
     "DelegateRegistry": "oplet.delegates.registry",
     "ExecutionTask": "oplet.ops.execution_task",
     "Interpreter": "oplet.runtime.interpreter",
-    "InterpreterWithCustomOps": "oplet.runtime.custom_ops",
+    "InterpreterWithCustomOps": "oplet.interpreter",
     "IoType": "oplet.ops.execution_task",
     "Limits": "oplet.runtime.limits",
     "Model": "oplet.model.model",
@@ -38,7 +40,7 @@ _HOMES = {
     "MutableOpResolver": "oplet.ops.resolver",
     "NO_SYNC_OBJECT": "oplet.ops.async_attributes",
     "NUMPY_BUFFER": "oplet.ops.threaded_async_kernel",
-    "Node": "oplet.ops.context",
+    "Node": "oplet.ops.node",
     "NodeLimits": "oplet.ops.node_limits",
     "NodeSubset": "oplet.delegates.partition",
     "OpResolver": "oplet.ops.resolver",
@@ -60,15 +62,15 @@ _HOMES = {
     "TypeLimit": "oplet.ops.limited",
     "charge": "oplet.ops.checkpoint",
     "checkpoint": "oplet.ops.checkpoint",
-    "decline": "oplet.ops.context",
-    "ensure": "oplet.ops.context",
-    "ensure_eq": "oplet.ops.context",
+    "decline": "oplet.ops.ensure",
+    "ensure": "oplet.ops.ensure",
+    "ensure_eq": "oplet.ops.ensure",
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
     "kernel_registration": "oplet.delegates.delegate",
     "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.limited",
-    "load_delegate": "oplet.runtime.delegation",
+    "load_delegate": "oplet.runtime.delegation.load",
     "reconcile_attributes": "oplet.ops.async_attributes",
     "uncovered_attributes": "oplet.ops.async_attributes",
 }
@@ -85,6 +87,18 @@ def __getattr__(name: str) -> object:
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
+
+
+def _tuning_chooser() -> Chooser:
+    """The chooser behind `experimental_delegates="auto"`: interpreters are below it, and this is above both."""
+    from functools import partial
+
+    from oplet.tuning.choosing import choose_as_told
+
+    return partial(choose_as_told, version=__version__)
+
+
+provide_chooser(_tuning_chooser)
 
 
 def __dir__() -> list[str]:

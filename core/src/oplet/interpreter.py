@@ -6,9 +6,41 @@ Example:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 from oplet.delegates.delegate import Delegate
-from oplet.runtime.custom_ops import InterpreterWithCustomOps
-from oplet.runtime.delegation import load_delegate
+from oplet.errors import ModelError
+from oplet.ops.resolver import ChainOpResolver, MutableOpResolver
+from oplet.runtime.delegation.load import load_delegate
 from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
 
 __all__ = ["Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner", "load_delegate"]
+
+
+class InterpreterWithCustomOps(Interpreter):
+    """An interpreter with ops of the application's own, LiteRT-style.
+
+    Args:
+        custom_op_registerers: functions that take a `MutableOpResolver` and add to it.
+        arguments: as for `Interpreter`.
+
+    Raises:
+        ModelError: a registerer is the name of a C++ symbol, or no function (a ValueError, as LiteRT raises).
+    """
+
+    def __init__(
+        self, custom_op_registerers: Iterable[Callable[[MutableOpResolver], None]] | None = None, **arguments: Any
+    ) -> None:
+        own = MutableOpResolver()
+        for register in custom_op_registerers or ():
+            if isinstance(register, str):
+                raise ModelError(
+                    f"Looking up symbol '{register}' failed: custom_op_registerers takes functions of a MutableOpResolver in oplet, "
+                    "not names of C++ symbols."
+                )
+            if not callable(register):
+                raise ModelError(f"custom_op_registerers has {register!r}, which is no function of a MutableOpResolver.")
+            register(own)
+        given = arguments.pop("op_resolver", None)
+        super().__init__(op_resolver=own if given is None else ChainOpResolver([own, given]), **arguments)

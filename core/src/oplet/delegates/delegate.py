@@ -59,11 +59,15 @@ class DelegateParams(NamedTuple):
     output_tensors: list[Tensor]
 
 
-class DelegateContext(Context):
-    """One subgraph as a delegate's `prepare` sees it; the runtime implements it.
+class DelegateContext:
+    """One subgraph as a delegate's `prepare` sees it: all that delegates may do; the runtime implements it.
 
-    It is good while `prepare` runs: afterwards its methods raise a DelegateError.
+    It is good while `prepare` runs: afterwards its methods raise a DelegateError. What kernels may do, they do with the `Context` that
+    they are given.
     """
+
+    #: Threads that a kernel may use.
+    num_threads: int = 1
 
     @property
     def model(self) -> Model:
@@ -97,6 +101,11 @@ class DelegateContext(Context):
     @property
     def execution_plan(self) -> list[int]:
         """Indices of the nodes to run, in order; the caller's to keep."""
+        raise NotImplementedError
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """All tensors of the subgraph."""
         raise NotImplementedError
 
     def node(self, index: int) -> Node:

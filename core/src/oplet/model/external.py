@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
 from oplet.model.beside import check_name
-from oplet.model.model import Model
+from oplet.model.source import ModelSource
 from oplet.model.whole_file import write_whole
 from oplet.schema import tables
 
@@ -29,7 +29,7 @@ class ExternalFiles:
         self._sizes: dict[int, int] = {}
         self._highest = 0
 
-    def keep(self, model: Model) -> None:
+    def keep(self, model: ModelSource) -> None:
         """Take over the files of a model that was read."""
         names = [group.name or "" for group in self._root.external_buffer_groups or []]
         self._groups = {name: index for index, name in enumerate(names)}

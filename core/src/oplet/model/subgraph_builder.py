@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,6 @@ from oplet.schema.stablehlo_options import BuiltinOptions2
 from oplet.schema.table import Table
 from oplet.versions.op_version import op_version
 
-if TYPE_CHECKING:
-    from oplet.model.builder import ModelBuilder
-
 __all__ = ["SubgraphBuilder"]
 
 _OPTIONS, _OPTIONS_2 = frozenset(BuiltinOptions.values()), frozenset(BuiltinOptions2.values())
@@ -63,6 +60,18 @@ class _Node(NamedTuple):
     version: int | None
 
 
+class ModelParts(Protocol):
+    """What a subgraph's builder asks of the model's, which stands above it; the methods are explained there."""
+
+    def add_buffer(self, data: bytes | NDArray[np.uint8] | None) -> int: ...
+
+    def buffer_size(self, index: int, what: str = "A tensor") -> int: ...
+
+    def external_size(self, id: int, what: str = "A tensor") -> int: ...
+
+    def operator_code(self, op: BuiltinOperator, custom: str, version: int) -> int: ...
+
+
 class SubgraphBuilder:
     """Collects one subgraph's tensors and nodes.
 
@@ -71,7 +80,7 @@ class SubgraphBuilder:
         index: its number in the model.
     """
 
-    def __init__(self, model: ModelBuilder, index: int, table: tables.SubGraph) -> None:
+    def __init__(self, model: ModelParts, index: int, table: tables.SubGraph) -> None:
         self.model = model
         self.index = index
         self.table = table

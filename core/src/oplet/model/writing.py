@@ -27,7 +27,7 @@ from oplet.schema.encode import PADDING, encode_pieces
 from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
-    from oplet.model.model import Bytes, Model
+    from oplet.model.source import Bytes, ModelSource
 
 __all__ = ["Constants", "Unreferenced", "pieces", "save", "unreferenced_bytes"]
 
@@ -48,7 +48,7 @@ _LOCATION = "buffer_location"
 Piece = bytes | memoryview
 
 
-def pieces(model: Model, constants: Constants | None = None, unreferenced: Unreferenced = "keep") -> list[Piece]:
+def pieces(model: ModelSource, constants: Constants | None = None, unreferenced: Unreferenced = "keep") -> list[Piece]:
     """The model's file, in pieces; constants are not copied.
 
     Args:
@@ -99,17 +99,17 @@ def pieces(model: Model, constants: Constants | None = None, unreferenced: Unref
     return [*result, rest]
 
 
-def unreferenced_bytes(model: Model) -> int:
+def unreferenced_bytes(model: ModelSource) -> int:
     """How many bytes stand at the end of the model's file that no table refers to and that are no zip archive."""
     rest, _ = _attached(model)
     return 0 if is_archive(rest) else len(rest)
 
 
-def _attached(model: Model) -> tuple[bytes, int]:
+def _attached(model: ModelSource) -> tuple[bytes, int]:
     return attached(model.data, _used(model)) if len(model.data) else (b"", 0)
 
 
-def _compiled_elsewhere(model: Model) -> str:
+def _compiled_elsewhere(model: ModelSource) -> str:
     """A node whose compiled code may be anywhere in the file; "" if there is none."""
     for number, subgraph in enumerate(model.root.subgraphs or []):
         for index, operator in enumerate(subgraph.operators or []):
@@ -119,7 +119,7 @@ def _compiled_elsewhere(model: Model) -> str:
 
 
 def save(
-    model: Model,
+    model: ModelSource,
     path: str | os.PathLike[str],
     constants: Constants | None = None,
     files: Mapping[str, bytes | bytearray | memoryview] | None = None,
@@ -161,7 +161,7 @@ def save(
         raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
 
 
-def _beside(model: Model, name: str, path: str | os.PathLike[str]) -> memoryview:
+def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memoryview:
     """What the file of an external buffer group holds."""
     try:
         return model.external_file(name).view
@@ -171,7 +171,7 @@ def _beside(model: Model, name: str, path: str | os.PathLike[str]) -> memoryview
         ) from error
 
 
-def _used(model: Model) -> int:
+def _used(model: ModelSource) -> int:
     """Where the part of the model's file ends that its tables, as they were read, take or refer to."""
     root, end = extent(tables.Model, model.data)
     original = type(model)(root, model.data)
@@ -186,7 +186,7 @@ def _used(model: Model) -> int:
     return end
 
 
-def _bytecode(model: Model, operator: tables.Operator) -> tuple[int, int] | None:
+def _bytecode(model: ModelSource, operator: tables.Operator) -> tuple[int, int] | None:
     """Where the compiled code of a node lies in the model's file."""
     if not _is_dispatch(model, operator):
         return None
@@ -194,7 +194,7 @@ def _bytecode(model: Model, operator: tables.Operator) -> tuple[int, int] | None
     return found if found is not None and sum(found) <= len(model.data) else None
 
 
-def _is_dispatch(model: Model, operator: tables.Operator) -> bool:
+def _is_dispatch(model: ModelSource, operator: tables.Operator) -> bool:
     codes = model.root.operator_codes or []
     return operator.opcode_index < len(codes) and codes[operator.opcode_index].custom_code == DISPATCH_OP
 
@@ -211,7 +211,7 @@ class _Written(NamedTuple):
 class _Layout:
     """Which constants and custom options of a model go behind the FlatBuffer, and where."""
 
-    def __init__(self, model: Model, constants: Constants | None) -> None:
+    def __init__(self, model: ModelSource, constants: Constants | None) -> None:
         self.model = model
         self.root = tables.Model(**model.root.__dict__)
         self.keep = constants is None  # where they are

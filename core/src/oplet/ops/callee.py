@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from oplet.ops.node import Node, Thunk
+from oplet.ops.tensor import Shape, Tensor
+from oplet.schema.enums import TensorType
 from oplet.texts import shown
-
-if TYPE_CHECKING:
-    from oplet.ops.context import Node
-    from oplet.ops.tensor import Shape, Tensor
-    from oplet.schema.enums import TensorType
 
 __all__ = ["Callee"]
 
@@ -79,7 +76,7 @@ class Callee:
         """
         raise NotImplementedError
 
-    def bind(self) -> Callable[[], None]:
+    def bind(self) -> Thunk:
         """What runs the callee, looked up once: valid while `generation` stays the same."""
         raise NotImplementedError
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oplet.ops.context import Kept, Node
-from oplet.ops.registration import Registration
+from oplet.ops.node import Kept, Kernel, Node
 
 __all__ = ["Providers"]
 
@@ -16,7 +15,7 @@ class _Provider:
 
     __slots__ = ("kept", "registration", "started", "user_data")
 
-    def __init__(self, registration: Registration, started: bool) -> None:
+    def __init__(self, registration: Kernel, started: bool) -> None:
         self.registration = registration
         self.started = started
         self.user_data: Any = None
@@ -37,8 +36,8 @@ class Providers:
         declined: who declined in the last prepare, with the reasons, in order.
     """
 
-    def __init__(self, node: Node, rest: Iterator[Registration], *, started: bool) -> None:
-        self.declined: list[tuple[Registration, str]] = []
+    def __init__(self, node: Node, rest: Iterator[Kernel], *, started: bool) -> None:
+        self.declined: list[tuple[Kernel, str]] = []
         self._node = node
         self._rest = rest
         self._at = 0
@@ -74,7 +73,7 @@ class Providers:
         self._take(self._at + 1)
         return True
 
-    def initialized(self) -> list[tuple[Registration, Any]]:
+    def initialized(self) -> list[tuple[Kernel, Any]]:
         """Those whose `init` was called, with what it returned."""
         self._keep()
         return [(each.registration, each.user_data) for each in self._asked if each.started]

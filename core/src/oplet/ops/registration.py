@@ -7,36 +7,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from oplet.ops.composite import Composite
-from oplet.ops.context import Context, Node
+from oplet.ops.context import Context
+from oplet.ops.node import Node, Thunk
 from oplet.ops.node_limits import NodeLimits
+from oplet.ops.provenance import Provenance
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from oplet.ops.async_kernel import AsyncKernel
 
-__all__ = ["Provenance", "Registration"]
-
-Thunk = Callable[[], None]
+__all__ = ["Provenance", "Registration", "Thunk"]
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """Where a registration comes from.
-
-    Attributes:
-        plugin: the entry point's name, or "application".
-        distribution: the pip package, "" for code that no package brought.
-        version: that package's version.
-        module: the module that registered it.
-    """
-
-    plugin: str = "application"
-    distribution: str = ""
-    version: str = ""
-    module: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.distribution} {self.version}" if self.distribution else self.plugin
+#: Of what no package brought.
+_APPLICATION = Provenance()
 
 
 @dataclass(frozen=True)
@@ -86,7 +70,7 @@ class Registration:
     types: tuple[TensorType, ...] = ()
     limits: NodeLimits | None = None
     differences: str = ""
-    provenance: Provenance = Provenance()
+    provenance: Provenance = _APPLICATION
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError, PluginError, StateError
+from oplet.ops.ensure import EnsureError
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
@@ -147,8 +148,6 @@ class Quantization:
             EnsureError: it is quantized by blocks, or the dimension is none of the tensor's.
         """
         if self.block_size or (self.per_channel and not 0 <= self.quantized_dimension < rank):
-            from oplet.ops.context import EnsureError  # which needs tensors
-
             where = "by blocks" if self.block_size else f"along dimension {self.quantized_dimension} of {rank}"
             raise EnsureError(f"a tensor is quantized {where}, which cannot be done here; give it one scale, or one per channel.")
         shape = [1] * rank
@@ -355,8 +354,6 @@ class Tensor:
         return self.quantization is not None and self.quantization.per_channel
 
     def _refuse_blocks(self) -> NoReturn:
-        from oplet.ops.context import EnsureError  # which needs tensors
-
         raise EnsureError(f"{self} is quantized by blocks, which cannot be done here; give it one scale, or one per channel.")
 
     def __repr__(self) -> str:

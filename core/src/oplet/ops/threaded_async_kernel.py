@@ -20,6 +20,7 @@ from oplet.ops.async_attributes import (
 from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.execution_task import ExecutionTask, IoType
+from oplet.ops.node import Thunk
 from oplet.ops.tensor import Array, Tensor
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ __all__ = ["NUMPY_BUFFER", "THREADING_EVENT", "ThreadedAsyncKernel"]
 NUMPY_BUFFER: Final = "numpy.ndarray"
 #: The kind of synchronization object that it knows: an event, set when the data is ready.
 THREADING_EVENT: Final = "threading.Event"
-
-Thunk = Callable[[], None]
 
 
 class _Registered(NamedTuple):

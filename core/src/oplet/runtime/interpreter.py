@@ -15,33 +15,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import LimitError, OpletError, PrepareError, SignatureError, StateError, TensorError, failures, text_of
-from oplet.model.reachability import entry_subgraphs, reached
+from oplet.errors import SignatureError, StateError, TensorError, text_of
 from oplet.model.verify import verify
 from oplet.model.verify_signatures import signature_faults
-from oplet.ops.context import EnsureError
 from oplet.ops.resolver import ChainOpResolver, OpResolver
-from oplet.runtime.arithmetic import Arithmetic
-from oplet.runtime.buffer_handles import ensure_readable, set_buffer_handle
-from oplet.runtime.descriptions import Descriptions
+from oplet.plugins.engine_choice import chooser
+from oplet.runtime.describe.profiler import Profiler
+from oplet.runtime.execution.model_runtime import ModelRuntime
+from oplet.runtime.execution.session import Session
 from oplet.runtime.limits import Limits
-from oplet.runtime.opening import check_strict, manager_of, open_model
-from oplet.runtime.profiler import Profiler
-from oplet.runtime.resolve import check_resolved, find_registration, resolve_nodes, running_nodes
-from oplet.runtime.session import Session
-from oplet.runtime.signature import SignatureRunner
-from oplet.runtime.subgraph import Subgraph
-from oplet.runtime.values import as_tensor_value
-from oplet.runtime.views import Views
+from oplet.runtime.loading import open_model
+from oplet.runtime.memory.buffer_handles import set_buffer_handle
+from oplet.runtime.memory.values import check_strict
+from oplet.runtime.resolving import manager_of
+from oplet.runtime.signature_runner import SignatureRunner
+from oplet.runtime.threads.arithmetic import Arithmetic
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
-    from oplet.runtime.async_runner import AsyncSignatureRunner
-    from oplet.runtime.async_subgraph import AsyncSubgraph
-    from oplet.runtime.delegation import DelegationReport
+    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+    from oplet.runtime.delegation.delegation import Delegations
 
 __all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
 
@@ -55,7 +51,7 @@ class OpResolverType(Enum):
     BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
 
 
-class Interpreter(Descriptions):
+class Interpreter(ModelRuntime):
     """Runs a .tflite model; a drop-in for `ai_edge_litert.interpreter.Interpreter` and `tf.lite.Interpreter`.
 
     Args:
@@ -79,7 +75,7 @@ class Interpreter(Descriptions):
         profiler: takes an event per node run.
         release_dynamic_tensors: give back, at the end of each `invoke`, the memory of intermediate tensors whose shapes
             are known only while invoking (LiteRT's SetEnsureDynamicTensorsAreReleased).
-
+        limits: what the model may take: memory, nodes, depth, rounds, time; `Limits()` unless given.
         checks: look, after each node, whether its kernel changed what it may only read, and raise a PluginError that names
             it; slow, for finding the package that gives wrong numbers.
         use_mmap: False to read the model's file into memory in place of mapping it: it takes its size in memory, and whoever
@@ -99,8 +95,7 @@ class Interpreter(Descriptions):
         >>> interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # doctest: +SKIP
     """
 
-    #: Leave a delegate's outputs in its buffers after `invoke`; they are copied when they are read.
-    allow_buffer_handle_output: bool = False
+    _delegations: Delegations | None = None
 
     def __init__(
         self,
@@ -125,20 +120,8 @@ class Interpreter(Descriptions):
         checks: bool = False,
         use_mmap: bool = True,
     ) -> None:
-        self._closed = False
-        self._subgraphs: list[Subgraph] = []  # first, so that a failing constructor leaves something to close
-        self._views = Views()
-        self._async_subgraphs: dict[int, AsyncSubgraph] = {}
-        if (
-            not isinstance(experimental_op_resolver_type, Enum)
-            or experimental_op_resolver_type.name not in OpResolverType.__members__
-        ):
-            raise TensorError(f"Unrecognized passed in op resolver type: {experimental_op_resolver_type}")
-        if num_threads is not None:
-            if not isinstance(num_threads, int):
-                raise TensorError("type of num_threads should be int")
-            if num_threads < 1:
-                raise TensorError("num_threads should >= 1")
+        super().__init__()  # first, so that a failing constructor leaves something to close
+        _check_types(experimental_op_resolver_type, num_threads)
         self._experimental_compress_quantization_zero_points = experimental_compress_quantization_zero_points
         self._cluster = not experimental_disable_delegate_clustering
         self._fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
@@ -151,8 +134,6 @@ class Interpreter(Descriptions):
         self._manager = manager_of(plugins)
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
-            from oplet.tuning.choosing import choose_as_told
-
             again = partial(
                 Interpreter,
                 model_path,
@@ -166,13 +147,13 @@ class Interpreter(Descriptions):
                 limits=limits,
                 use_mmap=use_mmap,
             )
-            self._choice, delegates, prefer = choose_as_told(delegates, self._model, self._manager, again, prefer)
-        resolver: OpResolver = self._manager.resolver(prefer)
+            self._choice, delegates, prefer = chooser()(delegates, self._model, self._manager, again, prefer)
+        self._resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
-            resolver = ChainOpResolver([op_resolver, resolver])
+            self._resolver = ChainOpResolver([op_resolver, self._resolver])
         self._session = Session(
             self._model,
-            resolver,
+            self._resolver,
             num_threads=num_threads or 1,
             preserve_all_tensors=experimental_preserve_all_tensors,
             profiler=profiler,
@@ -185,24 +166,6 @@ class Interpreter(Descriptions):
         self._model.release_pages()
         for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
-
-    def _load_subgraphs(self) -> None:
-        session, root = self._session, self._model.outline
-        for index, table in enumerate(root.subgraphs or []):
-            self._subgraphs.append(Subgraph(session, index, table))
-        session.subgraphs = self._subgraphs
-        live = reached(root.subgraphs or [], entry_subgraphs(root))
-        nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
-        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
-        # What nothing calls may lack its kernels: resolvers made for the model leave them out.
-        for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
-            node.registration = find_registration(node, session.resolver)
-        try:
-            for subgraph in self._subgraphs:
-                subgraph.initialize(subgraph.nodes)
-        except OpletError:
-            self.close()
-            raise
 
     # Running -------------------------------------------------------------------------------------------------
 
@@ -217,17 +180,6 @@ class Interpreter(Descriptions):
         self._views.ensure_none()
         self._allocate(0)
 
-    def _allocate(self, subgraph_index: int) -> None:
-        self._ensure_idle()
-        subgraph = self._subgraph(subgraph_index)
-        if not subgraph.ready:
-            self._ensure_open()
-            self._model.check_files()
-            nodes = running_nodes(self._subgraphs, subgraph_index)
-            check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
-            with Arithmetic():
-                subgraph.allocate()
-
     def invoke(self) -> None:
         """Run the model on the inputs that were set.
 
@@ -239,73 +191,12 @@ class Interpreter(Descriptions):
         self._views.ensure_none()
         self._invoke(0)
 
-    def _invoke(self, subgraph_index: int) -> None:
-        self._ensure_idle()
-        self._model.check_files()
-        subgraph = self._subgraph(subgraph_index)
-        with Arithmetic():
-            subgraph.invoke()
-            if subgraph.delegation is not None and not self.allow_buffer_handle_output:
-                for index in subgraph.read:
-                    ensure_readable(subgraph, subgraph.tensors[index])
-
     def cancel(self) -> None:
         """Stop the `invoke` or `allocate_tensors` that another thread is in, before its next node; it raises CancelledError.
 
         Nothing happens when none is running, and the next one runs as ever.
         """
-        self._session.watch.stop()
-
-    def reset_all_variables(self) -> None:
-        """Set all variable tensors to zero."""
-        self._session.ensure_free()
-        for subgraph in self._subgraphs:
-            subgraph.reset_variables()
-
-    def release_non_persistent_memory(self) -> None:
-        """Give back the memory of everything but constants and variables; `allocate_tensors` takes it again.
-
-        Raises:
-            ViewError: a numpy view of a tensor is still alive (a RuntimeError).
-        """
-        self._views.ensure_none()
-        self._ensure_idle()
-        for subgraph in self._subgraphs:
-            subgraph.release()
-
-    def close(self) -> None:
-        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected.
-
-        Raises:
-            StateError: another thread is using the interpreter (a RuntimeError).
-        """
-        if self._subgraphs:
-            self._session.ensure_free()
-        self._closed = True
-        try:
-            while self._async_subgraphs:
-                self._async_subgraphs.popitem()[1].close()
-        finally:
-            if self._subgraphs:
-                self._session.workers.close()
-            failure: OpletError | None = None
-            for subgraph in self._subgraphs:
-                try:
-                    subgraph.close()
-                except OpletError as error:  # the others have something to free too
-                    failure = failure or error
-            if failure is not None:
-                raise failure
-
-    def __del__(self) -> None:
-        try:
-            try:
-                self.close()
-            finally:
-                for subgraph in self._subgraphs:
-                    subgraph.dissolve()
-        except failures() as error:  # a destructor has nobody to raise to
-            warnings.warn(text_of(error), ResourceWarning, stacklevel=1)
+        self._session.meter.stop()
 
     # Tensors -------------------------------------------------------------------------------------------------
 
@@ -320,39 +211,6 @@ class Interpreter(Descriptions):
             TensorError: the index, dtype or shape is wrong, or the tensor has no memory yet (a ValueError).
         """
         self._set(tensor_index, value, 0)
-
-    def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
-        self._session.ensure_free()
-        tensor = self._tensor(tensor_index, subgraph_index)
-        array = as_tensor_value(tensor, value)
-        if not tensor.has_data:
-            raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
-        if tensor.is_constant:
-            raise TensorError(f"Cannot set tensor: {tensor} is a constant.")
-        tensor.data[...] = array
-        tensor.data_is_stale = False
-
-    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
-        """A copy of a tensor's value; a numpy scalar if it is a number without dimensions, as LiteRT gives it.
-
-        Raises:
-            TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
-                another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
-            LimitError: there is no memory for the copy.
-            ModelError: the model's file was cut short.
-        """
-        self._session.ensure_free()
-        tensor = self._readable(tensor_index, subgraph_index)
-        if not self._subgraphs[subgraph_index].still_holds(tensor):
-            raise TensorError(
-                f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it. "
-                "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
-            )
-        try:
-            value = np.array(tensor.data)
-        except MemoryError as error:
-            raise LimitError(f"There is not enough memory for a copy of {tensor} of {self._model.name}: {error}.") from error
-        return value if value.ndim or value.dtype.hasobject else value[()]
 
     def tensor(self, tensor_index: int) -> Callable[[], NDArray[Any]]:
         """A function that returns a view of a tensor's memory. Hold the function, not the views.
@@ -391,13 +249,6 @@ class Interpreter(Descriptions):
             check_strict(self._subgraphs[0].tensors[input_index], shape)
         self._resize(input_index, shape, 0)
 
-    def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
-        self._ensure_idle()
-        try:
-            self._subgraph(subgraph_index).resize_input(tensor_index, shape)
-        except EnsureError as error:
-            raise PrepareError(str(error)) from error
-
     # Signatures ----------------------------------------------------------------------------------------------
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
@@ -430,26 +281,9 @@ class Interpreter(Descriptions):
             DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
                 RuntimeError).
         """
-        from oplet.runtime.async_runner import AsyncSignatureRunner
+        from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
 
         return AsyncSignatureRunner(self, signature_key)
-
-    def _async_subgraph(self, index: int) -> AsyncSubgraph:
-        from oplet.runtime.async_subgraph import AsyncSubgraph
-
-        known = self._async_subgraphs.get(index)
-        if known is None or not known.is_current:
-            known = self._async_subgraphs[index] = AsyncSubgraph(self._subgraph(index))
-        return known
-
-    def _ensure_open(self) -> None:
-        if self._closed:
-            raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
-
-    def _ensure_idle(self) -> None:
-        self._session.ensure_free()
-        for subgraph in self._async_subgraphs.values():
-            subgraph.ensure_idle()
 
     # Delegates -----------------------------------------------------------------------------------------------
 
@@ -467,27 +301,24 @@ class Interpreter(Descriptions):
             DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
             DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
         """
-        from oplet.runtime.delegation import apply_delegate
+        from oplet.runtime.delegation.delegation import Delegations
 
         self._views.ensure_none()
         self._ensure_idle()
         self._model.check_files()
         with Arithmetic():
-            apply_delegate(delegate, self._subgraphs, cluster=self._cluster, fuse=self._fuse, only=subgraphs)
+            if self._delegations is None:
+                self._delegations = Delegations(self._executors, cluster=self._cluster, fuse=self._fuse)
+            self._delegations.apply(delegate, subgraphs)
 
     def remove_all_delegates(self) -> None:
         """Put the model's own nodes back, ready to run on the inputs that were set."""
-        from oplet.runtime.delegation import remove_delegates
-
         self._views.ensure_none()
         self._ensure_idle()
         self._model.check_files()
-        with Arithmetic():
-            remove_delegates(self._subgraphs)
-
-    def delegation_reports(self) -> list[DelegationReport]:
-        """What became of each delegate on each subgraph: partitions, what it left alone and why, or why it failed."""
-        return [report for s in self._subgraphs if s.delegation is not None for report in s.delegation.reports.values()]
+        if self._delegations is not None:
+            with Arithmetic():
+                self._delegations.remove()
 
     def set_buffer_handle(self, tensor_index: int, handle: Any, delegate: Delegate, subgraph_index: int = 0) -> None:
         """Have a delegate's buffer stand for a tensor, typically an input; a buffer that stood for it is freed.
@@ -498,9 +329,29 @@ class Interpreter(Descriptions):
         Raises:
             DelegateError: another delegate has the tensor.
         """
-        set_buffer_handle(self._subgraph(subgraph_index), self._tensor(tensor_index, subgraph_index), handle, delegate)
+        tensor = self._tensor(tensor_index, subgraph_index)
+        executor = self._executors[subgraph_index]
+        is_first = tensor.delegate is None
+        set_buffer_handle(executor.context, tensor, handle, delegate)
+        if is_first:
+            executor.guard_readers(tensor)
 
     def get_buffer_handle(self, tensor_index: int, subgraph_index: int = 0) -> tuple[Any, Delegate | None]:
         """The buffer that stands for a tensor, and the delegate that it belongs to; (None, None) if there is none."""
         tensor = self._tensor(tensor_index, subgraph_index)
         return tensor.buffer_handle, tensor.delegate
+
+
+def _check_types(op_resolver_type: object, num_threads: object) -> None:
+    """Refuse arguments of other types than LiteRT takes.
+
+    Raises:
+        TensorError: one is, in LiteRT's words.
+    """
+    if not isinstance(op_resolver_type, Enum) or op_resolver_type.name not in OpResolverType.__members__:
+        raise TensorError(f"Unrecognized passed in op resolver type: {op_resolver_type}")
+    if num_threads is not None:
+        if not isinstance(num_threads, int):
+            raise TensorError("type of num_threads should be int")
+        if num_threads < 1:
+            raise TensorError("num_threads should >= 1")

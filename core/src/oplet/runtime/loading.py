@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,26 +13,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
+from oplet.model.model import Model
+from oplet.model.reachability import read_outside
 from oplet.model.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
+from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 from oplet.schema.rows import Columns, Rows, as_rows
 
 if TYPE_CHECKING:
-    from oplet.model.model import Model
-    from oplet.runtime.limits import Memory
+    from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["load_nodes", "load_tensors", "read_strings", "unpack"]
+__all__ = ["load_nodes", "load_subgraph", "load_tensors", "open_model", "read_strings", "unpack"]
 
 Array = NDArray[Any]
 #: The types whose values lie in a file as they lie in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
-def load_tensors(model: Model, subgraph: tables.SubGraph, memory: Memory) -> list[Tensor]:
+def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None, use_mmap: bool = True) -> Model:
+    """The model that an interpreter is given: a file or bytes.
+
+    Raises:
+        ModelError: it is both or none, or cannot be read.
+    """
+    if path and content:
+        raise ModelError("Can't both provide `model_path` and `model_content`")
+    if path:
+        return Model.open(path, use_mmap=use_mmap)
+    if content:
+        return Model.from_bytes(content)
+    raise ModelError("`model_path` or `model_content` must be specified.")
+
+
+def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: MemoryAccount) -> Subgraph:
+    """A subgraph as the file has it, its nodes not yet resolved; arguments as for `load_tensors`."""
+    tensors = load_tensors(model, table, memory)
+    nodes = load_nodes(model, table, tensors)
+    inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
+    outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
+    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, read_outside(model.outline, index))
+
+
+def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
     """The run-time tensors of a subgraph; constants are read when they are first used.
 
     Args:
@@ -62,7 +89,7 @@ def _made(subgraph: tables.SubGraph) -> set[int]:
     return made.union(() if subgraph.inputs is None else subgraph.inputs.tolist())
 
 
-def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: Memory) -> Tensor:
+def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryAccount) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
     signature = table.shape_signature
     tensor = Tensor(index, table.name or "", table.type, shape)
@@ -79,7 +106,7 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: Memory)
     return tensor
 
 
-def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor], memory: Memory) -> None:
+def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor], memory: MemoryAccount) -> None:
     """The same for tensors whose tables have the same fields."""
     numbers, column, values = group.numbers.tolist(), group.column, group.values
     for index, name, type, shape in zip(numbers, column("name"), column("type"), column("shape")):
@@ -102,7 +129,7 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         tensors[numbers[row]].quantization = quantization
 
 
-def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], memory: Memory) -> None:
+def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], memory: MemoryAccount) -> None:
     tensor.allocation = Allocation.CONSTANT
     sparse = tensor.sparsity is not None
     tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
@@ -151,7 +178,7 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 
 
 def _read_constant(
-    raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: Memory
+    raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
 ) -> Array:
     """A constant's values: a view of the file, but for strings and packed types. A sparse one's are one row of values.
 

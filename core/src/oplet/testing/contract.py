@@ -23,6 +23,7 @@ from oplet.ops.context import EnsureError, Node
 from oplet.ops.resolver import OpResolver
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.plugins.manager import PluginManager
+from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.interpreter import Interpreter
 from oplet.runtime.subgraph import Subgraph
 from oplet.testing.poison import POISONS, poison, spoil
@@ -366,7 +367,7 @@ def prepare_again(interpreter: Interpreter) -> None:
 
 def replace_memory(interpreter: Interpreter) -> None:
     """Make the next preparation put every tensor elsewhere."""
-    graph(interpreter).release()
+    interpreter._executors[0].release()
 
 
 def answers(interpreter: Interpreter) -> list[NDArray[Any]]:
@@ -383,7 +384,7 @@ def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
         Whether there is such an input.
     """
     allocate(interpreter, values)
-    nodes, segments = plan(interpreter), graph(interpreter)._segments
+    nodes, segments = plan(interpreter), graph(interpreter).segments
     if len(nodes) != 1 or len(segments) != 1 or not segments[0].thunks:
         return False
     (node,), output = nodes, nodes[0].outputs[0]
@@ -393,7 +394,7 @@ def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
     if number >= len(given):
         return False
     output.provide(given[number].data.reshape(-1).view(output.dtype).reshape(output.shape))
-    segments[0].thunks[:] = [graph(interpreter).bind_node(node)]
+    segments[0].thunks[:] = [bind_node(interpreter._executors[0].context, node)]
     feed(interpreter, values)
     return True
 

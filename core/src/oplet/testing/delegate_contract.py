@@ -14,7 +14,7 @@ from oplet.model.model import Model
 from oplet.ops.context import Context, Node
 from oplet.ops.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
-from oplet.runtime.delegation import load_delegate
+from oplet.runtime.delegation.load import load_delegate
 from oplet.runtime.interpreter import Interpreter
 from oplet.testing.contract import Contract, check, graph, identical, plan, run
 from oplet.testing.watching import ASKED_FOR, Fault, Watch

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["POISONS", "poison", "spoil"]
 
@@ -38,20 +38,20 @@ def poison(interpreter: Interpreter, byte: int) -> None:
         for tensor in (*node.outputs, *node.temporaries):
             if _is_passing(tensor) and tensor.has_data and tensor.data.flags.writeable:
                 spoil(tensor.data, byte)
-    _spoil_what_comes(subgraph, byte)
+    _spoil_what_comes(interpreter._executors[0].context, byte)
 
 
 def _is_passing(tensor: Tensor) -> bool:
     return tensor.allocation in _PASSING and not tensor.is_variable and not tensor.is_constant
 
 
-def _spoil_what_comes(subgraph: Subgraph, byte: int) -> None:
+def _spoil_what_comes(context: KernelContext, byte: int) -> None:
     """Memory that tensors get while the graph runs, whose shapes depend on values, is spoilt too."""
 
     def spoilt(tensor: Tensor, *, zeroed: bool = True) -> NDArray[Any]:
-        array = type(subgraph).new_array(subgraph, tensor, zeroed=zeroed)
+        array = type(context).new_array(context, tensor, zeroed=zeroed)
         if tensor.allocation is Allocation.DYNAMIC:
             spoil(array, byte)
         return array
 
-    subgraph.new_array = spoilt  # type: ignore[method-assign]
+    context.new_array = spoilt  # type: ignore[method-assign]

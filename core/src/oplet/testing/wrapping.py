@@ -17,15 +17,13 @@ from oplet.delegates.delegate import Delegate, DelegateContext, DelegateFlags, D
 from oplet.errors import StateError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, Node
-from oplet.ops.registration import Registration
+from oplet.ops.node import Kernel, Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
-from oplet.runtime.checks import checked_shape
-from oplet.runtime.segment import new_array
+from oplet.runtime.execution.checks import checked_shape
+from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
 
 __all__ = ["WrappingDelegate"]
-
-Thunk = Callable[[], None]
 
 
 class WrappingDelegate(SimpleDelegate):
@@ -214,7 +212,7 @@ def _forget_kind(tensor: Tensor) -> None:
         tensor.allocation = Allocation.ARENA
 
 
-def _registration(node: Node) -> Registration:
+def _registration(node: Node) -> Kernel:
     if node.registration is None:
         raise StateError(f"{node} has no kernel.")
     return node.registration

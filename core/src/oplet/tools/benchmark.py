@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
+from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.profiler import Event, Profiler
 from oplet.tools.inputs import load_inputs
 from oplet.tools.litert_rival import LiteRTRival, RivalError, import_litert
 from oplet.tools.memory_use import peak_bytes, resident_bytes

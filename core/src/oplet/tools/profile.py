@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from oplet.runtime.profiler import Event
+from oplet.runtime.describe.profiler import Event
 
 if TYPE_CHECKING:
     from oplet.runtime.interpreter import Interpreter

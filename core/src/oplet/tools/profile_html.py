@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from oplet.runtime.profiler import Event
+from oplet.runtime.describe.profiler import Event
 from oplet.texts import plain
 from oplet.tools.profile import Place, Profile, nested
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from oplet.runtime.explain import CLAIMED, NodeReport
+from oplet.runtime.describe.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.inputs import load_inputs
 from oplet.tools.named_model import Details, NamedModel

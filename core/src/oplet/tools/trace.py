@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oplet.model.whole_file import write_whole
-from oplet.runtime.profiler import Event
+from oplet.runtime.describe.profiler import Event
 from oplet.tools.profile import Place
 
 __all__ = ["Span", "trace_events", "write_trace"]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from oplet import __version__
 from oplet.model.model import Model
 from oplet.model.verify import verify
 from oplet.runtime.interpreter import Interpreter
@@ -67,6 +68,7 @@ def tune_model(
         model,
         plugins,
         open,
+        version=__version__,
         num_threads=num_threads,
         bounds=bounds,
         inputs=given,

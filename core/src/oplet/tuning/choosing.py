@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
-    from oplet.runtime.interpreter import Interpreter
 
 __all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
 
@@ -63,8 +62,10 @@ def choose_as_told(
     text: str,
     model: Model,
     manager: PluginManager,
-    interpreter: partial[Interpreter],
+    interpreter: partial[Any],
     prefer: str | Iterable[str] | Mapping[str, str] | Preference | None,
+    *,
+    version: str,
 ) -> tuple[Choice, list[Delegate], Preference]:
     """What `experimental_delegates="auto"` stands for: the choice, its delegates, and which plugins to prefer.
 
@@ -74,6 +75,7 @@ def choose_as_told(
         manager: the plugins that there are.
         interpreter: makes an interpreter of the model; delegates and preferences are still open.
         prefer: the user's preferences, which go before those of the choice.
+        version: oplet's.
 
     Raises:
         DelegateLoadError: the text is something else.
@@ -87,6 +89,7 @@ def choose_as_told(
         lambda preferred, delegates: interpreter(
             experimental_delegates=delegates, prefer=wanted.before(Preference.read(preferred))
         ),
+        version=version,
         num_threads=told["num_threads"] or 1,
         options=[
             *wanted.names,
@@ -110,6 +113,7 @@ def choose(
     manager: PluginManager,
     open: Open,
     *,
+    version: str,
     num_threads: int = 1,
     options: Sequence[str] = (),
     bounds: Bounds = DEFAULT_BOUNDS,
@@ -123,6 +127,7 @@ def choose(
         model: the model.
         manager: the plugins that there are.
         open: makes an interpreter of the model.
+        version: oplet's; a choice of another one does not count.
         num_threads: threads that it runs with.
         options: what else of the interpreter the choice depends on.
         bounds: what measuring keeps to.
@@ -130,7 +135,7 @@ def choose(
         again: measure, whatever is remembered.
         progress: is told what is being measured.
     """
-    key = key_of(model, manager, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
+    key = key_of(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
     content = None if again else recall(key)
     if content is not None:
         try:

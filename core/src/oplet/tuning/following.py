@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
-from oplet.runtime.buffer_handles import ensure_readable
-from oplet.runtime.details import quantization_details
+from oplet.runtime.describe.details import quantization_details
+from oplet.runtime.describe.profiler import Event, Profiler
+from oplet.runtime.execution.executor import Executor
 from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.profiler import Event, Profiler
-from oplet.runtime.subgraph import Subgraph
+from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.schema.enums import TensorType
 from oplet.tuning.differences import Difference, difference
 from oplet.tuning.tolerances import Tolerance
@@ -84,11 +84,11 @@ class Recorder(Profiler):
         self.values: Values = defaultdict(deque)
         self.full = False
         self._bytes = 0
-        self._subgraphs: Sequence[Subgraph] = ()
+        self._executors: Sequence[Executor] = ()
 
     def watch(self, interpreter: Interpreter) -> None:
         """Record this interpreter, whose profiler it is."""
-        self._subgraphs = interpreter._subgraphs
+        self._executors = interpreter._executors
 
     def clear(self) -> None:
         """Forget what was recorded."""
@@ -98,13 +98,13 @@ class Recorder(Profiler):
 
     def record(self, event: Event) -> None:
         """Copy what the node of the event wrote."""
-        subgraph = self._subgraphs[event.subgraph]
-        node = subgraph.nodes[event.node]
+        executor = self._executors[event.subgraph]
+        node = executor.subgraph.nodes[event.node]
         for tensor in _written(node):
             if tensor.is_constant or not tensor.has_data:
                 continue
             stale = tensor.data_is_stale
-            ensure_readable(subgraph, tensor)
+            ensure_readable(executor.context, tensor)
             self._bytes += tensor.data.nbytes
             self.full = self.full or self._bytes > _MOST_BYTES
             if not self.full:
@@ -136,11 +136,11 @@ class Follower(Profiler):
         self._forced = forced
         self._recorded_is_wanted = recorded_is_wanted
         self._judged: Collection[Place] | None = None
-        self._subgraphs: Sequence[Subgraph] = ()
+        self._executors: Sequence[Executor] = ()
 
     def watch(self, interpreter: Interpreter) -> None:
         """Follow with this interpreter, whose profiler it is."""
-        self._subgraphs = interpreter._subgraphs
+        self._executors = interpreter._executors
 
     def expect(self, values: Values, judged: Collection[Place] | None, run: int) -> None:
         """Take what was recorded of the next run.
@@ -154,7 +154,7 @@ class Follower(Profiler):
 
     def record(self, event: Event) -> None:
         """Compare what the node of the event wrote."""
-        node = self._subgraphs[event.subgraph].nodes[event.node]
+        node = self._executors[event.subgraph].subgraph.nodes[event.node]
         for tensor in _written(node):
             place = event.subgraph, tensor.index
             recorded = self.values.get(place)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import oplet
 from oplet.errors import text_of
 from oplet.model.files import read_file
 from oplet.model.whole_file import write_whole
@@ -34,22 +33,26 @@ FOLDER_VARIABLE = "OPLET_CACHE_DIR"
 #: The name that a requirement begins with (PEP 508).
 _NAME = re.compile(r"[\w.-]+")
 
-#: Goes up when files of before mean something else.
+#: Version of the cache format.
 _FORMAT = 2
 
 #: Bytes of such a file; a choice among a hundred ways takes a tenth of it.
 _LARGEST = 1 << 20
 
 
-def key_of(model: Model, manager: PluginManager, **settings: Any) -> dict[str, Any]:
-    """All that a choice depends on: the model, the machine, the versions of what could run it, and the settings."""
+def key_of(model: Model, manager: PluginManager, version: str, **settings: Any) -> dict[str, Any]:
+    """All that a choice depends on: the model, the machine, the versions of what could run it, and the settings.
+
+    Args:
+        version: oplet's.
+    """
     return {
         "format": _FORMAT,
         "model": hashlib.blake2b(model.data, digest_size=20).hexdigest(),
         "machine": [platform.machine(), _processor(), os.cpu_count() or 0, _usable_cores()],
         "versions": {
             "python": platform.python_version(),
-            "oplet": oplet.__version__,
+            "oplet": version,
             "numpy": np.__version__,
             **_versions({info.distribution for info in manager.plugins() if info.state == "loaded"}),
         },

@@ -37,7 +37,7 @@ def _open_here(blocked: Sequence[str], delegates: Sequence[str], num_threads: in
     """Open the doors until the process ends."""
     from oplet.plugins.manager import PluginManager
     from oplet.tools.behind.doors import open_doors
-    from oplet.tools.behind.program import Account, names_behind, plugin_packages
+    from oplet.tools.behind.names import Account, names_behind, plugin_packages
 
     plugins = PluginManager().without(blocked)
     doors = open_doors(names_behind(Account(), plugins, delegates, num_threads), plugin_packages(), bare=tensorflow)

@@ -9,7 +9,6 @@ import shutil
 import sys
 import threading
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
@@ -17,62 +16,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import ModelError
-from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
-from oplet.plugins.manager import GROUP
-from oplet.runtime.delegation import load_delegate
 from oplet.tools.behind.doors import open_doors
+from oplet.tools.behind.names import Account, names_behind, plugin_packages
 from oplet.tools.behind.processes import Opener, with_doors_in_processes
-from oplet.tools.delegates import check_delegates, delegates_or_auto
-from oplet.tools.run import providers_of
+from oplet.tools.delegates import check_delegates
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Account", "names_behind", "plugin_packages", "run_behind"]
-
-
-class Account:
-    """What a program's interpreters ran.
-
-    Attributes:
-        answered: the modules that were asked for.
-        models: how many interpreters were made of each model, by its name.
-        nodes: by package or delegate, how many nodes it serves, of all interpreters together.
-    """
-
-    def __init__(self) -> None:
-        self.answered: list[str] = []
-        self.models: Counter[str] = Counter()
-        self._nodes: dict[int, dict[str, int]] = {}
-
-    @property
-    def nodes(self) -> dict[str, int]:
-        """By package or delegate, how many nodes it serves."""
-        total: Counter[str] = Counter()
-        for counts in self._nodes.values():
-            total.update(counts)
-        return dict(total.most_common())
-
-    def begin(self, interpreter: Interpreter) -> int:
-        """An interpreter was made; returns its number."""
-        self.models[interpreter._model.name] += 1
-        number = len(self._nodes)
-        self.note(number, interpreter)
-        return number
-
-    def note(self, number: int, interpreter: Interpreter) -> None:
-        """Look at what serves its nodes now."""
-        self._nodes[number] = providers_of(interpreter)
-
-    def __str__(self) -> str:
-        """One line."""
-        if not self.answered:
-            return "the program imported no interpreter that oplet answers"
-        if not self.models:
-            return f"answered {', '.join(self.answered)}; this process made no interpreter"
-        models = ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in self.models.items())
-        served = ", ".join(f"{count} {'node' if count == 1 else 'nodes'} by {who}" for who, count in self.nodes.items())
-        return f"answered {', '.join(self.answered)}; ran {models}: {served}"
+__all__ = ["Account", "run_behind"]
 
 
 def run_behind(
@@ -127,44 +79,6 @@ def run_behind(
         finally:
             account.answered = list(used)
     return account
-
-
-def names_behind(account: Account, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None) -> dict[str, Any]:
-    """LiteRT's names; interpreters have the defaults of the command line and are accounted for."""
-
-    class Accounted(Interpreter):
-        def __init__(self, *given: Any, **named: Any) -> None:
-            if len(given) < 3 and not named.get("experimental_delegates") and delegates:
-                named["experimental_delegates"] = delegates_or_auto(delegates, plugins)
-            if len(given) < 4 and named.get("num_threads") is None:
-                named["num_threads"] = num_threads
-            super().__init__(*given, **{"plugins": plugins, **named})
-            self._number = account.begin(self)
-
-        def allocate_tensors(self) -> None:
-            super().allocate_tensors()
-            account.note(self._number, self)  # kernels may have declined nodes
-
-    class AccountedWithCustomOps(InterpreterWithCustomOps, Accounted):
-        pass
-
-    for made, original in ((Accounted, Interpreter), (AccountedWithCustomOps, InterpreterWithCustomOps)):
-        made.__name__ = made.__qualname__ = original.__name__
-    return {
-        "Delegate": Delegate,
-        "Interpreter": Accounted,
-        "InterpreterWithCustomOps": AccountedWithCustomOps,
-        "OpResolverType": OpResolverType,
-        "SignatureRunner": SignatureRunner,
-        "load_delegate": load_delegate,
-    }
-
-
-def plugin_packages() -> set[str]:
-    """The top-level packages of all installed plugins: what they import of LiteRT is LiteRT's."""
-    import importlib_metadata
-
-    return {point.value.partition(":")[0].partition(".")[0].strip() for point in importlib_metadata.entry_points(group=GROUP)}
 
 
 class _Script(SourceFileLoader):

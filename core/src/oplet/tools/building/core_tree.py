@@ -19,14 +19,21 @@ __all__ = ["FLATBUFFERS", "core_tree", "lean"]
 FLATBUFFERS = "oplet.vendored.flatbuffers"
 
 #: What every build has, whatever its kernels import.
-_ROOTS = ("oplet.runtime.interpreter", "oplet.ops.registration", "oplet.ops.resolver", "oplet.plugins.bundle")
+_ROOTS = (
+    "oplet.runtime.interpreter",
+    "oplet.ops.registration",
+    "oplet.ops.resolver",
+    "oplet.plugins.bundle",
+    "oplet.tuning.choosing",  # which `oplet` itself hands to interpreters
+)
 _PROGRAM_ROOTS = ("oplet.tools.app_main", "oplet.tools.app_contents", "oplet.tools.run", "oplet.tools.showing")
 _LEFT_OUT = frozenset(
     (
         "oplet.model.writing",
-        "oplet.runtime.async_runner",
-        "oplet.runtime.async_subgraph",
-        "oplet.runtime.delegation",
+        "oplet.runtime.asynchronous.async_runner",
+        "oplet.runtime.asynchronous.async_subgraph",
+        "oplet.runtime.delegation.delegation",
+        "oplet.runtime.delegation.load",
         "oplet.versions.runtime_version",
     )
 )

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
-from oplet.runtime.buffer_handles import ensure_readable
+from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.runtime.interpreter import Interpreter
-from oplet.runtime.profiler import Event, Profiler
+from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.schema.enums import TensorType
 from oplet.tuning.differences import Difference
 from oplet.tuning.following import Place
@@ -69,6 +69,7 @@ class Observer(Profiler):
     def watch(self, interpreter: Interpreter, choose: Callable[[Place, Node], bool]) -> None:
         """Copy, of this interpreter, what `choose` picks."""
         self._subgraphs = interpreter._subgraphs
+        self._executors = interpreter._executors
         self._choose = choose
 
     def record(self, event: Event) -> None:
@@ -83,7 +84,7 @@ class Observer(Profiler):
             place = (event.subgraph, tensor.index)
             if self._choose(place, node):
                 stale = tensor.data_is_stale
-                ensure_readable(subgraph, tensor)
+                ensure_readable(self._executors[event.subgraph].context, tensor)
                 self.values[place] = np.array(tensor.data)
                 tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
 

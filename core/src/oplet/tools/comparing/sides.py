@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.tensor import Tensor
     from oplet.plugins.manager import PluginManager
-    from oplet.runtime.profiler import Profiler
+    from oplet.runtime.describe.profiler import Profiler
     from oplet.tuning.measuring import Progress
 
 __all__ = ["Sides", "claimed_nodes", "kernels_of", "sides_of"]

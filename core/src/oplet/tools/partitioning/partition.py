@@ -232,7 +232,7 @@ class _Cut:
         self._inputs = inputs
         kernels = [subgraph.nodes[index] for index in subgraph.execution_plan if index >= len(nodes)]
         self._partitions = [self._partition(first + place, kernel) for place, kernel in enumerate(kernels)]
-        self._reports = {} if subgraph.delegation is None else subgraph.delegation.reports
+        self._reports = subgraph.delegation_reports
         self._homes = {node: partition.index for partition in self._partitions for node in partition.nodes}
 
     def described(self, all_asked: bool) -> SubgraphPartitioning:
@@ -256,7 +256,7 @@ class _Cut:
     def _skipped(self, all_asked: bool) -> str:
         if self._subgraph.delegation_skippable:
             return "a delegate took it into a kernel of its caller"
-        return "it only checks a delegate's accuracy" if all_asked and self._subgraph.delegation is None else ""
+        return "it only checks a delegate's accuracy" if all_asked and not self._reports else ""
 
     def _place(self, index: int) -> NodePlace:
         node = self._nodes[index]
@@ -282,11 +282,11 @@ class _Cut:
 
     def _replaced(self, kernel: Node) -> Iterable[int]:
         """The model's nodes behind a kernel, also behind kernels that it replaced in turn."""
-        delegation = self._subgraph.delegation
-        if delegation is None or kernel.index not in delegation.kernels:
+        params = self._subgraph.kernels.get(kernel.index)
+        if params is None:
             yield kernel.index
             return
-        for node in delegation.kernels[kernel.index].nodes:
+        for node in params.nodes:
             yield from self._replaced(node)
 
 

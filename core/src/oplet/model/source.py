@@ -1,0 +1,39 @@
+"""Models as their writers see them: the tables, and the bytes that they refer to."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.model.mapping import MappedFile
+from oplet.schema import tables
+
+__all__ = ["Bytes", "ModelSource"]
+
+Bytes = NDArray[np.uint8]
+
+
+class ModelSource(Protocol):
+    """What writing asks of a `Model`, which stands above its writers; their attributes and methods are explained there."""
+
+    name: str
+    path: str | None
+    data: memoryview
+    unknown: tuple[str, ...]
+
+    def __init__(self, root: tables.Model, data: memoryview | None = None) -> None: ...
+
+    @property
+    def root(self) -> tables.Model: ...
+
+    def check_files(self) -> None: ...
+
+    def buffer(self, index: int) -> Bytes | None: ...
+
+    def custom_options(self, operator: tables.Operator) -> bytes: ...
+
+    def external_file(self, name: str) -> MappedFile: ...
+
+    def external_piece(self, buffer: tables.ExternalBuffer) -> Bytes: ...

@@ -1,0 +1,268 @@
+"""Run a fully delegated model asynchronously, by the names of its signature.
+
+Contract: tflite/core/async/c/async_signature_runner.h of google-ai-edge/LiteRT. Where its functions return an error, these
+raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from oplet.errors import SignatureError
+from oplet.ops.async_attributes import Attributes, Reconciliation
+from oplet.ops.async_kernel import BackendBuffer
+from oplet.ops.execution_task import ExecutionTask, IoType
+from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
+
+if TYPE_CHECKING:
+    from oplet.runtime.execution.model_runtime import ModelRuntime
+
+__all__ = ["AsyncSignatureRunner"]
+
+
+class AsyncSignatureRunner:
+    """Registers buffers, agrees on their attributes with the backend, and runs tasks on them.
+
+    Obtained from `Interpreter.get_async_signature_runner`. Handles and tasks are shared by all runners of a subgraph.
+
+    Example:
+        >>> runner = interpreter.get_async_signature_runner()  # doctest: +SKIP
+        >>> numpy_buffer = {BufferAttribute.RESOURCE_TYPE_NAME: NUMPY_BUFFER}  # doctest: +SKIP
+        >>> x_handle = runner.register_buffer(IoType.INPUT, BackendBuffer(x), numpy_buffer)  # doctest: +SKIP
+        >>> y_handle = runner.register_buffer(IoType.OUTPUT, BackendBuffer(y), numpy_buffer)  # doctest: +SKIP
+        >>> runner.prepare_backends()  # doctest: +SKIP
+        >>> with runner.create_task() as task:  # doctest: +SKIP
+        ...     task.set_buffer("x", x_handle)
+        ...     task.set_buffer("y", y_handle)
+        ...     runner.invoke_async(task)
+        ...     runner.wait(task)  # or, in a coroutine: await task
+
+    Raises:
+        SignatureError: there is no such signature (a ValueError).
+        DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
+            RuntimeError).
+    """
+
+    def __init__(self, interpreter: ModelRuntime, signature_key: str | None = None) -> None:
+        self._interpreter = interpreter
+        self._subgraph_index, names = _signature(interpreter, signature_key)
+        self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: names["inputs"], IoType.OUTPUT: names["outputs"]}
+        self._backend = _backend(interpreter, self._subgraph_index)
+
+    # What there is -------------------------------------------------------------------------------------------
+
+    @property
+    def input_names(self) -> list[str]:
+        """The inputs' names."""
+        return list(self._names[IoType.INPUT])
+
+    @property
+    def output_names(self) -> list[str]:
+        """The outputs' names."""
+        return list(self._names[IoType.OUTPUT])
+
+    def get_input_details(self) -> dict[str, dict[str, Any]]:
+        """The details of each input, by name, as `SignatureRunner` gives them."""
+        return self._details(IoType.INPUT)
+
+    def get_output_details(self) -> dict[str, dict[str, Any]]:
+        """The details of each output, by name."""
+        return self._details(IoType.OUTPUT)
+
+    def _details(self, io: IoType) -> dict[str, dict[str, Any]]:
+        details = self._interpreter._get_tensor_details
+        return {name: details(index, self._subgraph_index) for name, index in self._names[io].items()}
+
+    def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
+        """The index of an input or output.
+
+        Args:
+            tensor: its name in the signature, or its index.
+            io: which of the two, if an input and an output have the same name.
+
+        Raises:
+            SignatureError: there is none, or there are two (a ValueError).
+        """
+        subgraph = self._backend.subgraph
+        if isinstance(tensor, int):
+            if tensor in subgraph.inputs or tensor in subgraph.outputs:
+                return tensor
+            raise SignatureError(
+                f"Tensor {tensor} is no input or output; the inputs are {subgraph.inputs}, the outputs {subgraph.outputs}."
+            )
+        found = {self._names[kind][tensor] for kind in IoType if io in (None, kind) and tensor in self._names[kind]}
+        if len(found) == 1:
+            return found.pop()
+        if found:
+            raise SignatureError(f"An input and an output are called {tensor}; say which with io=IoType.INPUT or IoType.OUTPUT.")
+        raise SignatureError(
+            f"Signature tensor name {tensor} was not found. The inputs are {', '.join(self.input_names)}, the outputs "
+            f"{', '.join(self.output_names)}."
+        )
+
+    # Buffers -------------------------------------------------------------------------------------------------
+
+    def register_buffer(self, io: IoType, buffer: BackendBuffer, attributes: Attributes) -> int:
+        """Make a buffer known to the backend and return its handle, which tasks refer to.
+
+        Args:
+            io: whether it will be read (INPUT) or written (OUTPUT).
+            buffer: it stays the application's, and must live until it is unregistered.
+            attributes: at least `BufferAttribute.RESOURCE_TYPE_NAME`, one of `get_supported_buffer_types(io)`.
+
+        Raises:
+            TensorError: the backend cannot use it (a ValueError).
+        """
+        return self._backend.register_buffer(io, buffer, attributes)
+
+    def register_buffer_slice(self, pool: int, attributes: Attributes) -> int:
+        """Make a part of a registered buffer known and return its handle.
+
+        Args:
+            pool: the handle of a whole buffer; slices of slices are refused.
+            attributes: which part it is: OFFSET and SIZE.
+
+        Raises:
+            TensorError: there is no such buffer, or it has no such part (a ValueError).
+        """
+        return self._backend.register_buffer_slice(pool, attributes)
+
+    def unregister_buffer(self, handle: int) -> None:
+        """Let the backend forget a buffer or slice.
+
+        Raises:
+            TensorError: there is no such handle (a ValueError).
+            StateError: it still has slices, or a task in flight uses it (a RuntimeError).
+        """
+        self._backend.unregister_buffer(handle)
+
+    def set_buffer_attributes(self, buffer: BackendBuffer, attributes: Attributes) -> None:
+        """Replace a registered buffer's attributes.
+
+        Raises:
+            TensorError: it is not registered, or cannot be so (a ValueError).
+        """
+        self._backend.set_buffer_attributes(buffer, attributes)
+
+    def get_buffer_attributes(self, buffer: BackendBuffer) -> dict[Any, Any]:
+        """A registered buffer's attributes.
+
+        Raises:
+            TensorError: it is not registered (a ValueError).
+        """
+        return self._backend.get_buffer_attributes(buffer)
+
+    def check_handle(self, handle: int) -> None:
+        """Refuse a handle under which no buffer is registered.
+
+        Raises:
+            TensorError: it is one (a ValueError).
+        """
+        self._backend.check_handle(handle)
+
+    # Agreeing with the backend -------------------------------------------------------------------------------
+
+    def get_supported_buffer_types(self, io: IoType) -> list[str]:
+        """Values of `BufferAttribute.RESOURCE_TYPE_NAME` that the backend takes."""
+        return self._backend.supported_buffer_types(io)
+
+    def get_supported_synchronization_types(self, io: IoType) -> list[str]:
+        """Values of `SynchronizationAttribute.OBJECT_TYPE_NAME` that the backend takes."""
+        return self._backend.supported_synchronizations(io)
+
+    def reconcile_restrictions(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> Reconciliation:
+        """Merge what the application wants of a tensor's buffers or synchronization with what the backend needs."""
+        return self._backend.reconcile_restrictions(self.tensor_index(tensor, io), attributes)
+
+    def set_attributes(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> None:
+        """Settle what a tensor's buffers or synchronization are like; call `prepare_backends` afterwards.
+
+        Raises:
+            PrepareError: that does not grant what the backend needs (a RuntimeError).
+            StateError: a task is in flight (a RuntimeError).
+        """
+        self._backend.set_attributes(self.tensor_index(tensor, io), attributes)
+
+    def prepare_backends(self) -> None:
+        """Allocate the tensors, if they are not, and prepare the backend. Needed before the first task, after
+        `set_attributes`, and after inputs were resized.
+
+        Raises:
+            PrepareError: the backend refuses (a RuntimeError).
+            StateError: a task is in flight (a RuntimeError).
+        """
+        self._interpreter._allocate(self._subgraph_index)
+        self._backend.prepare()
+
+    # Running -------------------------------------------------------------------------------------------------
+
+    def create_task(self) -> ExecutionTask:
+        """A task, to be given buffers; release it with `finish` or use it in a `with` block.
+
+        Raises:
+            StateError: `prepare_backends` was not called (a RuntimeError).
+        """
+        return self._backend.create_task(self)
+
+    def invoke_async(self, task: ExecutionTask) -> None:
+        """Start the task and return at once.
+
+        Raises:
+            StateError: it was started already and nobody has waited for it, or it was finished (a RuntimeError).
+            InvokeError: the backend cannot start it (a RuntimeError); it may be started again.
+            ModelError: the model's file was cut short.
+        """
+        self._interpreter._model.check_files()
+        self._backend.invoke_async(task)
+
+    def wait(self, task: ExecutionTask) -> None:
+        """Block until the task's execution has ended. Any number of threads may wait, any number of times; all get the
+        same answer until the task is started again. A task that was never started is ready.
+
+        Raises:
+            InvokeError: it failed (a RuntimeError).
+        """
+        self._backend.wait(task)
+
+    def finish(self, task: ExecutionTask) -> None:
+        """Release the task, once its execution has ended; it cannot be used afterwards.
+
+        Raises:
+            StateError: it was released already (a RuntimeError).
+            InvokeError: the backend failed to release it (a RuntimeError).
+        """
+        self._backend.finish(task)
+
+
+def _backend(interpreter: ModelRuntime, index: int) -> AsyncSubgraph:
+    """What runs the subgraph asynchronously, the same for all its runners."""
+    known = interpreter._backends.get(index)
+    if not isinstance(known, AsyncSubgraph) or not known.is_current:
+        interpreter._subgraph(index)
+        known = interpreter._backends[index] = AsyncSubgraph(interpreter._executors[index])
+    return known
+
+
+def _signature(interpreter: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
+    """The subgraph of a signature and its names; without a key, the first one of the primary subgraph.
+
+    A model without signatures is taken by the names of its tensors.
+    """
+    signatures = interpreter._get_full_signature_list()
+    if key is None and not signatures:
+        subgraph = interpreter._subgraph(0)
+        roles = {"input": subgraph.inputs, "output": subgraph.outputs}
+        return 0, {
+            f"{role}s": {subgraph.tensors[index].name or f"{role}{position}": index for position, index in enumerate(indices)}
+            for role, indices in roles.items()
+        }
+    if key is None:
+        key = next((key for key in signatures if interpreter._subgraph_of(key) == 0), None)
+        if key is None:
+            raise SignatureError("The model has signature def but none of those points to primary subgraph. Name one of them.")
+    if key not in signatures:
+        known = ", ".join(f'"{known}"' for known in signatures) or "none"
+        raise SignatureError(f'Invalid signature_key provided: "{key}". The model has: {known}.')
+    interpreter._ensure_usable(key)
+    return interpreter._subgraph_of(key), signatures[key]

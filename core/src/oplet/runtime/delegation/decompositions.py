@@ -1,0 +1,51 @@
+"""Subgraphs that say what a composite computes, and that do not run as long as kernels serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oplet.model.reachability import entry_subgraphs, subgraph_fields
+from oplet.ops.context import Node
+from oplet.schema import tables
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["idle_decompositions"]
+
+
+def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]:
+    """The subgraphs that run only where a kernel declines a composite, which none of those that serve one now does."""
+    if not any(_is_whole(node) for subgraph in subgraphs for node in subgraph.nodes):
+        return set()
+    entries = entry_subgraphs(model.outline)
+    return _reached(subgraphs, entries, whole=False) - _reached(subgraphs, entries, whole=True)
+
+
+def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bool) -> set[int]:
+    """The subgraphs that run, if composites that are served call their decomposition, or if they do not."""
+    seen: set[int] = set()
+    waiting = list(entries)
+    while waiting:
+        index = waiting.pop()
+        if index not in seen and 0 <= index < len(subgraphs):
+            seen.add(index)
+            waiting.extend(
+                called for node in subgraphs[index].nodes if not (whole and _is_whole(node)) for called in _called(node)
+            )
+    return seen
+
+
+def _is_whole(node: Node) -> bool:
+    """Whether a kernel computes a composite as a whole."""
+    name = node.composite_name
+    return bool(name) and node.registration is not None and node.registration.custom_name == name
+
+
+def _called(node: Node) -> Iterator[int]:
+    for options, field in subgraph_fields(tables.Operator(builtin_options=node.raw_options)):
+        yield from np.atleast_1d(getattr(options, field)).tolist()

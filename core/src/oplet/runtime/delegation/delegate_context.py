@@ -1,0 +1,223 @@
+"""A delegate's view of a subgraph while it claims nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from oplet.delegates.delegate import Delegate, DelegateContext, DelegateParams
+from oplet.delegates.partition import GraphNode, NodeSubset, partition_graph
+from oplet.errors import DelegateError
+from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies
+from oplet.model.model import Model
+from oplet.ops.context import Node
+from oplet.ops.registration import Registration
+from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.execution.initialization import initialize
+from oplet.runtime.subgraph import Subgraph
+from oplet.schema.enums import BuiltinOperator, TensorType
+
+__all__ = ["SubgraphDelegateContext"]
+
+_CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE, BuiltinOperator.CALL_ONCE)
+
+
+class SubgraphDelegateContext(DelegateContext):
+    """One subgraph, for one run of a delegate's `prepare`.
+
+    Args:
+        delegate: the delegate.
+        executor: the subgraph's.
+        executors: those of all subgraphs of the model.
+        cluster: group nodes greedily, past ones that are not ready.
+        fuse: allow more than one node a partition.
+
+    Attributes:
+        kernels: the kernel nodes that were made here.
+        unsupported: why nodes were not claimed.
+    """
+
+    def __init__(
+        self, delegate: Delegate, executor: Executor, executors: Sequence[Executor], *, cluster: bool, fuse: bool
+    ) -> None:
+        self.kernels: list[Node] = []
+        self.unsupported: dict[int, str] = {}
+        self.num_threads = executor.context.num_threads
+        self._delegate = delegate
+        self._of = executor
+        self._executors = executors
+        self._cluster = cluster
+        self._fuse = fuse
+        self._open = True
+        self._others: list[SubgraphDelegateContext] = []
+
+    def close(self) -> None:
+        """Forbid everything from now on: the delegate may have kept the context."""
+        self._open = False
+        for other in self._others:
+            other.close()
+
+    @property
+    def _executor(self) -> Executor:
+        if not self._open:
+            raise DelegateError(
+                f"The function is forbidden if not calling in delegate. {self._delegate.name} uses the context of an earlier prepare."
+            )
+        return self._of
+
+    @property
+    def _subgraph(self) -> Subgraph:
+        return self._executor.subgraph
+
+    @property
+    def model(self) -> Model:
+        return self._executor.session.model
+
+    @property
+    def subgraph_index(self) -> int:
+        return self._subgraph.index
+
+    @property
+    def num_subgraphs(self) -> int:
+        return len(self._executor.session.subgraphs)
+
+    @property
+    def inputs(self) -> list[int]:
+        return list(self._subgraph.inputs)
+
+    @property
+    def outputs(self) -> list[int]:
+        return list(self._subgraph.read)
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        return self._subgraph.tensors
+
+    @property
+    def execution_plan(self) -> list[int]:
+        return list(self._subgraph.execution_plan)
+
+    def node(self, index: int) -> Node:
+        if not 0 <= index < len(self._subgraph.nodes):
+            raise DelegateError(f"{self._delegate.name} asks for node {index}; the subgraph has {len(self._subgraph.nodes)}.")
+        return self._subgraph.nodes[index]
+
+    def metadata(self, name: str) -> bytes | None:
+        found = self._executor.session.model.metadata(name)
+        return None if found is None else found.tobytes()
+
+    @property
+    def max_seconds(self) -> float | None:
+        return self._executor.session.limits.max_seconds
+
+    def charge(self, nbytes: int) -> None:
+        self._executor.session.memory.charge(nbytes)
+
+    def report_unsupported(self, node: int, reason: str) -> None:
+        self.unsupported[self.node(node).index] = reason
+
+    def subgraph_context(self, index: int) -> DelegateContext:
+        other = SubgraphDelegateContext(
+            self._delegate, self._executor_at(index), self._executors, cluster=self._cluster, fuse=self._fuse
+        )
+        self._others.append(other)
+        return other
+
+    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
+        if index == 0:
+            raise DelegateError(f"{self._delegate.name} marks subgraph 0 as skippable, the one that always runs.")
+        self._executor_at(index).subgraph.delegation_skippable = True
+
+    def _executor_at(self, index: int) -> Executor:
+        count = self.num_subgraphs
+        if not 0 <= index < count:
+            raise DelegateError(f"{self._delegate.name} asks for subgraph {index}; the model has {count} subgraphs.")
+        return self._executors[index]
+
+    def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
+        subgraph = self._subgraph
+        return partition_graph(
+            [_as_graph_node(node) for node in subgraph.nodes],
+            subgraph.execution_plan,
+            subgraph.read,
+            nodes,
+            greedy=self._cluster,
+            control_edges=self._control_edges(),
+            fuse=self._fuse,
+            first=_made_of_constants(subgraph) if self._fuse and self._delegate.constants_first else (),
+        )
+
+    def _control_edges(self) -> list[tuple[int, int]] | None:
+        """The orders that the model's metadata asks for; None, as with LiteRT, if it does not or cannot be read."""
+        data = self.metadata(CONTROL_DEPENDENCIES)
+        edges = None if data is None else decode_control_dependencies(data)
+        if edges is None or len(edges) != self.num_subgraphs:
+            return None
+        # An earlier delegate's kernels stand for the nodes that they replaced.
+        subgraph = self._subgraph
+        stands = {index: index for index in subgraph.execution_plan}
+        for kernel, params in subgraph.kernels.items():
+            stands.update(dict.fromkeys((node.index for node in params.nodes), kernel))
+        known = {before_after for before_after in edges[subgraph.index] if set(before_after) <= stands.keys()}
+        if len(known) < len(set(edges[subgraph.index])):
+            return list(edges[subgraph.index])  # the partitioner names the edge that leads nowhere
+        return [(stands[before], stands[after]) for before, after in known if stands[before] != stands[after]]
+
+    def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
+        if not nodes:
+            return
+        subgraph = self._subgraph
+        plan: list[int] = []
+        kernels: list[Node] = []
+        for subset in self.preview_delegate_partitioning(nodes):
+            if subset.claimed:
+                kernels.append(self._kernel(len(subgraph.nodes) + len(kernels), registration, subset))
+                plan.append(kernels[-1].index)
+            else:
+                plan.extend(subset.nodes)
+        for kernel in kernels:
+            for tensor in kernel.outputs:
+                tensor.delegate = self._delegate
+        subgraph.nodes.extend(kernels)
+        subgraph.execution_plan = plan
+        subgraph.invalidate()
+        self.kernels.extend(kernels)
+        initialize(self._executor.context, kernels)
+
+    def _kernel(self, index: int, registration: Registration, subset: NodeSubset) -> Node:
+        subgraph, delegate = self._subgraph, self._delegate
+        inputs, outputs = ([subgraph.tensors[i] for i in indices] for indices in (subset.inputs, subset.outputs))
+        for tensor in outputs:
+            if tensor.delegate is not None and tensor.delegate is not delegate:
+                raise DelegateError(f"{delegate.name} cannot take {tensor}: it belongs to {tensor.delegate.name}.")
+        replaced = [subgraph.nodes[i] for i in subset.nodes]
+        subgraph.forget_folded(replaced)
+        name = registration.custom_name or delegate.name
+        kernel = Node(index, BuiltinOperator.DELEGATE, name, 1, inputs, outputs, registration=registration)
+        kernel.delegate = delegate
+        kernel.prepared = DelegateParams(delegate, replaced, inputs, outputs)
+        return kernel
+
+
+def _made_of_constants(subgraph: Subgraph) -> list[int]:
+    """The nodes that depend on nothing but the file's constants: they ran before anybody calls the model."""
+    found: list[int] = []
+    made: set[int] = set()
+    for index in subgraph.execution_plan:
+        node = subgraph.nodes[index]
+        read = [tensor for tensor in node.inputs if tensor is not None]
+        if node.registration is None or not node.registration.pure or not read:
+            continue
+        if all(tensor.index in made or tensor.allocation is Allocation.CONSTANT for tensor in read):
+            found.append(index)
+            made.update(tensor.index for tensor in node.outputs)
+    return found
+
+
+def _as_graph_node(node: Node) -> GraphNode:
+    used = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]
+    return GraphNode(
+        [-1 if tensor is None else tensor.index for tensor in node.inputs],
+        [tensor.index for tensor in node.outputs],
+        node.op in _CONTROL_FLOW or any(tensor.type is TensorType.RESOURCE for tensor in used),
+    )

@@ -1,0 +1,389 @@
+"""The delegation of a subgraph: claimed nodes out, one kernel node per partition in; undone and redone where shapes demand it.
+
+It drives the executor: once a delegate was asked about a subgraph, whoever runs that asks its delegation (`Session.runners`).
+
+Rules, states and messages: ModifyGraphWithDelegate, UndoAllDelegates and RedoAllDelegates of tflite/core/subgraph.cc and
+tflite/core/interpreter.cc in google-ai-edge/LiteRT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple, NoReturn
+
+from oplet.delegates.delegate import Delegate, DelegateFlags
+from oplet.errors import DelegateApplicationError, DelegateError, OpletError, failures, text_of
+from oplet.ops.context import Node
+from oplet.ops.registration import Thunk
+from oplet.ops.tensor import Shape, Tensor
+from oplet.runtime.delegation.decompositions import idle_decompositions
+from oplet.runtime.delegation.delegate_context import SubgraphDelegateContext
+from oplet.runtime.describe.delegation_report import DelegationReport
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.execution.initialization import free
+from oplet.runtime.execution.preparation import propagate_shapes
+from oplet.runtime.memory.buffer_handles import ensure_readable, free_handles
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.texts import logger_of
+
+__all__ = ["Delegation", "Delegations"]
+
+logger = logger_of("oplet.delegates")
+
+#: Subgraphs that only test a delegate's accuracy are named so; they are never delegated.
+_VALIDATION_PREFIX = "VALIDATION:"
+
+
+class _Before(NamedTuple):
+    """A subgraph as it is without delegates."""
+
+    nodes: list[Node]
+    inputs: list[list[Tensor]]
+    plan: list[int]
+
+
+class Delegation:
+    """The delegates of one subgraph, which runs it by its executor.
+
+    Args:
+        executor: the subgraph's.
+        executors: those of all subgraphs of the model.
+        cluster: group nodes greedily, past ones that are not ready.
+        fuse: allow more than one node a partition.
+    """
+
+    def __init__(self, executor: Executor, executors: Sequence[Executor], *, cluster: bool, fuse: bool) -> None:
+        self._executor = executor
+        self._executors = executors
+        self._subgraph = executor.subgraph
+        self._cluster = cluster
+        self._fuse = fuse
+        self._applied: list[Delegate] = []  # in force, or to be applied again by `_redo`
+        self._gave_back = False  # a kernel could not work with the shapes of now; with others the delegates may claim more
+        self._undone = False
+        self._before: _Before | None = None
+
+    # Running -------------------------------------------------------------------------------------------------
+
+    def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
+        """Give an input another shape or type; delegates that cannot follow it are undone until the next `allocate`."""
+        if (self._subgraph.immutable or self._gave_back) and self._executor.changes_input(index, shape, type):
+            self._undo()
+        self._executor.resize_input(index, shape, type)
+
+    def allocate(self) -> None:
+        """Apply what a resize undid, and have the executor allocate; delegates whose kernels cannot take the shapes are asked again."""
+        if not self._subgraph.ready:
+            self._redo()
+        if self._subgraph.ready:
+            return
+        try:
+            self._allocate_executor()
+        except DelegateApplicationError:
+            self._claim_again()
+            if not self._subgraph.ready:
+                self._allocate_executor()
+
+    def _allocate_executor(self) -> None:
+        if self._needs_shapes:
+            propagate_shapes(self._executor.context, self._original_plan)
+        self._executor.allocate()
+
+    def invoke(self) -> None:
+        """Have the executor run the plan."""
+        self._executor.invoke()
+
+    def bind(self) -> Thunk:
+        """What runs the subgraph, and then has a delegate's buffers copied to the outputs, which the caller reads."""
+        return partial(self._run_readable, self._executor.bind())
+
+    def _run_readable(self, run: Thunk) -> None:
+        run()
+        for index in self._subgraph.read:
+            ensure_readable(self._executor.context, self._subgraph.tensors[index])
+
+    def restart(self) -> None:
+        """Put the state of variables and kernels back to what it is after `allocate`."""
+        self._executor.restart()
+
+    def release(self) -> None:
+        """Drop the memory of everything that does not outlive an invoke."""
+        self._executor.release()
+
+    # Applying ------------------------------------------------------------------------------------------------
+
+    @property
+    def _needs_shapes(self) -> bool:
+        """Whether a delegate's kernels count on shapes that the nodes that they replace have set."""
+        wanted = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+        return self._before is not None and any(wanted in delegate.flags for delegate in self._applied)
+
+    @property
+    def _original_plan(self) -> list[int]:
+        """The plan as it is without delegates."""
+        return self._subgraph.execution_plan if self._before is None else self._before.plan
+
+    def apply(self, delegate: Delegate) -> None:
+        """Let a delegate claim nodes.
+
+        Raises:
+            DelegateApplicationError: it does not fit the graph or the delegates before it; the graph is usable.
+            DelegateError: it failed; no delegate is in force any more on this subgraph, and the graph is as it was.
+        """
+        try:
+            try:
+                self._apply(delegate)
+            except OpletError:
+                raise
+            except failures() as error:  # of its properties, as its methods are called where their errors are expected
+                self._restore(delegate, error)
+        except OpletError as error:
+            self._report(delegate, str(error), {})
+            self._settle()
+            raise
+
+    def _claim_again(self) -> None:
+        """Ask the delegates again, with the shapes of now, which a kernel of theirs cannot work with.
+
+        Raises:
+            DelegateError: one of them fails.
+        """
+        self._undo()
+        self._redo()
+        self._gave_back = True
+
+    def _undo(self) -> None:
+        """Put the original nodes back; `allocate` applies the delegates again."""
+        self._gave_back = False
+        before, subgraph = self._before, self._subgraph
+        if before is None:
+            return
+        self._before = None
+        self._undone = True
+        kernels = subgraph.nodes[len(before.nodes) :]
+        subgraph.nodes[:] = before.nodes
+        subgraph.execution_plan = before.plan
+        for node, inputs in zip(before.nodes, before.inputs):
+            node.inputs = inputs
+        for params in subgraph.kernels.values():
+            subgraph.forget_folded(params.nodes)
+        subgraph.kernels.clear()
+        subgraph.immutable = False
+        subgraph.invalidate()
+        for other in self._executors:
+            other.subgraph.delegation_skippable = False
+        try:
+            free_handles(self._executor.context, [tensor for kernel in kernels for tensor in kernel.outputs])
+        finally:
+            free(self._executor.context, kernels)
+
+    def _redo(self) -> None:
+        """Apply again what a resize undid.
+
+        Raises:
+            DelegateError: one of them fails with the new shapes.
+        """
+        if self._undone:
+            delegates, self._applied, self._undone = self._applied, [], False
+            logger.info("Redoing %d delegates.", len(delegates))
+            for delegate in delegates:
+                self.apply(delegate)
+
+    def remove(self) -> None:
+        """Put the original nodes back for good, ready to run, unless it takes ops that nobody serves."""
+        subgraph = self._subgraph
+        self._undo()
+        for delegate in self._applied:
+            self._subgraph.delegation_reports[delegate] = self._subgraph.delegation_reports[delegate]._replace(
+                applied=False, error="it was removed", partitions=[]
+            )
+        self._applied.clear()
+        self._undone = False
+        given = [tensor for tensor in subgraph.tensors if tensor.delegate is not None]
+        try:
+            for tensor in given:  # what the application put into a delegate's buffer is still its value
+                if tensor.has_data:
+                    ensure_readable(self._executor.context, tensor)
+        finally:
+            free_handles(self._executor.context, given)
+        self._settle()
+
+    def _apply(self, delegate: Delegate) -> None:
+        self._redo()
+        subgraph = self._subgraph
+        dynamic = delegate.allows_dynamic_tensors
+        whole = DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE in delegate.flags
+        was_immutable, was_ready = subgraph.immutable, subgraph.ready
+        if not was_immutable and not dynamic and not whole:
+            self._ensure_static(delegate)
+        elif dynamic and DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
+            propagate_shapes(self._executor.context)
+        if self._before is None:
+            nodes = list(subgraph.nodes)
+            self._before = _Before(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
+        context = self._claim(delegate)
+        if whole and any(subgraph.nodes[index].delegate is None for index in subgraph.execution_plan):
+            self._fall_back()
+            raise DelegateApplicationError(
+                f"Hint fully delegated to single delegate is set, but the graph is not fully delegated. {delegate.name} leaves "
+                f"nodes of {subgraph} to others."
+            )
+        if dynamic and was_immutable:
+            try:
+                tensor = propagate_shapes(self._executor.context)
+            except OpletError as error:
+                self._restore(delegate, error)
+            if tensor is not None:
+                self.remove()
+                raise DelegateApplicationError(
+                    "Cannot allow dynamic tensors due to previous delegation, resetting to original execution plan. With "
+                    f"{delegate.name}, {tensor} gets a shape only while invoking."
+                )
+        if (not dynamic and not whole) or was_immutable or was_ready:
+            self._allocate_now(delegate)
+        subgraph.immutable = was_immutable or not dynamic
+        self._applied.append(delegate)
+        self._report(delegate, "", context.unsupported)
+
+    def _ensure_static(self, delegate: Delegate) -> None:
+        subgraph = self._subgraph
+        tensor = propagate_shapes(self._executor.context)
+        if tensor is not None:
+            raise DelegateApplicationError(
+                "Attempting to use a delegate that only supports static-sized tensors with a graph that has dynamic-sized tensors "
+                f"(tensor#{tensor.index} is a dynamic-sized tensor). {delegate.name} leaves {subgraph} as it is."
+            )
+
+    def _claim(self, delegate: Delegate) -> SubgraphDelegateContext:
+        subgraph = self._subgraph
+        context = SubgraphDelegateContext(delegate, self._executor, self._executors, cluster=self._cluster, fuse=self._fuse)
+        nodes = len(subgraph.execution_plan)
+        try:
+            delegate.prepare(context)
+        except failures() as error:
+            self._restore(delegate, error)
+        finally:
+            context.close()
+        self._subgraph.kernels.update((kernel.index, kernel.prepared) for kernel in context.kernels)
+        claimed = sum(len(kernel.prepared.nodes) for kernel in context.kernels)
+        logger.debug(
+            "Replacing %d out of %d node(s) with delegate (%s) node, yielding %d partitions for subgraph %d (%s).",
+            claimed, nodes, delegate.name, len(context.kernels), subgraph.index, subgraph.name,
+        )  # fmt: skip
+        return context
+
+    def _allocate_now(self, delegate: Delegate) -> None:
+        """Have the delegate's kernels prepare now, so that a failure is found while the way back is open."""
+        self._subgraph.invalidate()
+        try:
+            self._allocate_resolved()
+        except failures() as error:
+            self._restore(delegate, error)
+
+    def _settle(self) -> None:
+        """Leave a graph that can run; where it cannot, the application's `allocate_tensors` says why."""
+        with suppress(OpletError):
+            self._allocate_resolved()
+
+    def _allocate_resolved(self) -> None:
+        subgraph = self._subgraph
+        if all(subgraph.nodes[index].registration is not None for index in subgraph.execution_plan):
+            self.allocate()
+
+    def _restore(self, delegate: Delegate, error: BaseException) -> NoReturn:
+        self.remove()
+        raise DelegateError(
+            f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {text_of(error)}"
+        ) from error
+
+    def _fall_back(self) -> None:
+        """Back to the delegates before this one."""
+        self._undo()
+        self._redo()
+
+    def _report(self, delegate: Delegate, error: str, unsupported: dict[int, str]) -> None:
+        partitions = (
+            [] if error else [[n.index for n in p.nodes] for p in self._subgraph.kernels.values() if p.delegate is delegate]
+        )
+        self._subgraph.delegation_reports[delegate] = DelegationReport(
+            delegate.name, self._subgraph.index, not error, error, len(self._original_plan), partitions, unsupported
+        )  # fmt: skip
+
+
+class Delegations:
+    """The delegations of a model's subgraphs.
+
+    Args:
+        executors: of all subgraphs, by index.
+        cluster: group nodes greedily, past ones that are not ready.
+        fuse: allow more than one node a partition.
+    """
+
+    def __init__(self, executors: Sequence[Executor], *, cluster: bool, fuse: bool) -> None:
+        self._executors = executors
+        self._cluster = cluster
+        self._fuse = fuse
+        self._by_subgraph: dict[int, Delegation] = {}
+
+    def apply(self, delegate: Delegate, only: Collection[int] | None = None) -> None:
+        """Let a delegate claim nodes of every subgraph, but the decompositions of composites that it or a kernel computes as a whole.
+
+        Args:
+            only: the indices of those subgraphs that it is to be asked about.
+
+        Raises:
+            DelegateApplicationError: it does not fit the graph, or the delegates before it; the graph is usable.
+            DelegateError: it failed; every subgraph is without delegates.
+        """
+        if not isinstance(delegate, Delegate):
+            how = f"load_delegate({delegate!r}) makes one" if isinstance(delegate, str) else "load_delegate makes one from a name"
+            raise DelegateError(f"Null delegate. experimental_delegates has {delegate!r}, which is no oplet Delegate; {how}.")
+        self._check_indices(only)
+        subgraphs = [executor.subgraph for executor in self._executors]
+        idle: set[int] | None = None
+        for subgraph in subgraphs:
+            if only is not None and subgraph.index not in only:
+                continue
+            if idle is None:
+                idle = idle_decompositions(subgraphs, self._executors[0].session.model) if only is None else set()
+            if subgraph.name.startswith(_VALIDATION_PREFIX) or subgraph.delegation_skippable or subgraph.index in idle:
+                logger.info("Skipping calling ModifyGraphWithDelegate on Subgraph %d: %s", subgraph.index, subgraph.name)
+                continue
+            try:
+                self._delegation_of(subgraph.index).apply(delegate)
+            except DelegateApplicationError:
+                raise
+            except DelegateError:
+                self.remove()
+                raise
+            except OpletError:
+                if subgraph.index == 0:
+                    raise
+                # What the file says of a body's shapes may be too little to prepare it alone: it runs without the delegate.
+            if any(node.op is BuiltinOperator.STABLEHLO_COMPOSITE for node in subgraph.nodes):
+                idle = None  # its composites were prepared, and kernels may have declined some
+
+    def remove(self) -> None:
+        """Put every subgraph's original nodes back, callers after what they call."""
+        for index in sorted(self._by_subgraph, reverse=True):
+            self._by_subgraph[index].remove()
+
+    def _delegation_of(self, index: int) -> Delegation:
+        """The subgraph's delegation, which runs it from now on."""
+        found = self._by_subgraph.get(index)
+        if found is None:
+            executor = self._executors[index]
+            found = self._by_subgraph[index] = Delegation(executor, self._executors, cluster=self._cluster, fuse=self._fuse)
+            executor.session.runners[index] = found
+        return found
+
+    def _check_indices(self, only: Collection[int] | None) -> None:
+        if only is not None and not only:
+            raise DelegateApplicationError("Active subgraph indices must not be empty.")
+        for index in only or ():
+            if not 0 <= index < len(self._executors):
+                raise DelegateApplicationError(
+                    f"Active subgraph index {index} is out of range. The model has {len(self._executors)} subgraphs."
+                )

@@ -1,0 +1,29 @@
+"""Delegates by name, as the installed packages bring them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oplet.delegates.delegate import Delegate
+
+__all__ = ["load_delegate"]
+
+
+def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
+    """Make a delegate that an installed package brings.
+
+    Args:
+        library: the delegate's name, as `oplet plugins` lists it.
+        options: what it is to be told.
+
+    Raises:
+        DelegateLoadError: no package brings it, or it refuses the options (a ValueError, as LiteRT raises).
+
+    Example:
+        >>> from oplet import Interpreter, load_delegate
+        >>> Interpreter("model.tflite", experimental_delegates=[load_delegate("example")])  # doctest: +SKIP
+    """
+    from oplet.plugins.manager import default_manager
+
+    return default_manager().registry().find(library).create(options)

@@ -1,0 +1,101 @@
+"""Who serves each node, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from oplet.ops.composite import Composite
+from oplet.ops.context import Node
+from oplet.ops.resolver import OpResolver
+from oplet.schema.enums import BuiltinOperator
+from oplet.texts import LONGEST, plain
+
+if TYPE_CHECKING:
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["CLAIMED", "NodeReport", "explain_nodes"]
+
+#: Why a delegate's kernel serves a node.
+CLAIMED = "claimed by the delegate"
+
+
+class NodeReport(NamedTuple):
+    """Where one node's kernel comes from.
+
+    Attributes:
+        subgraph: the subgraph's index.
+        node: the node's index in it.
+        op: the op's name.
+        version: the version that the model asks for.
+        distribution: the pip package that serves it; "" for the application's own or for nobody.
+        distribution_version: that package's version.
+        plugin: the plugin's name, "application" for the application's own, "" for nobody.
+        why: why this registration and no other; who declined the node in the last prepare, and for which reasons.
+        composite: the name of the composite that it is, "" if it is none.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    version: int
+    distribution: str
+    distribution_version: str
+    plugin: str
+    why: str
+    composite: str = ""
+
+
+def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
+    """A report for each node of the execution plans, in order.
+
+    Args:
+        choice: how the kernels and delegates were chosen, if they were.
+    """
+    reports = []
+    for subgraph in subgraphs:
+        for index in subgraph.execution_plan:
+            node = subgraph.nodes[index]
+            registration = node.registration
+            if node.op is BuiltinOperator.DELEGATE:
+                why = CLAIMED
+            else:
+                why = _chosen(node, resolver) + _left_alone(subgraph, index)
+            if choice:
+                why += f"; {choice}"
+            origin = None if registration is None else registration.provenance
+            reports.append(
+                NodeReport(
+                    subgraph.index,
+                    node.index,
+                    node.op_name,
+                    node.version,
+                    origin.distribution if origin else "",
+                    origin.version if origin else "",
+                    origin.plugin if origin else "",
+                    why,
+                    node.composite_name,
+                )
+            )
+    return reports
+
+
+def _chosen(node: Node, resolver: OpResolver) -> str:
+    """Who serves a node and not another, and who declined it before."""
+    registration, declined = node.registration, () if node.providers is None else node.providers.declined
+    why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
+    if name := node.composite_name:
+        who = resolver.why(Composite(name), node.composite_version)
+        served = registration is not None and registration.custom_name == name
+        decomposed = "" if served else f"; its decomposition runs ({why})"
+        why = f"{name} version {node.composite_version}: {who}{decomposed}"
+    return plain("; ".join([why, *(f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined)]), LONGEST)
+
+
+def _left_alone(subgraph: Subgraph, node: int) -> str:
+    """Why the delegates did not claim a node."""
+    reports = subgraph.delegation_reports.values()
+    left = "".join(
+        f"; {report.delegate} left it alone: {report.unsupported[node]}" for report in reports if node in report.unsupported
+    )
+    return plain(left, LONGEST)

@@ -1,0 +1,58 @@
+"""Binding: from a node whose tensors have their memory to the thunk that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from oplet.errors import PluginError, PrepareError, StateError, failures
+from oplet.ops.context import Node
+from oplet.ops.registration import Thunk
+from oplet.ops.tensor import Tensor
+from oplet.runtime.execution.checks import with_write_check
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.memory.accounting import MemoryAccount
+from oplet.schema.enums import TensorType
+
+__all__ = ["bind_node"]
+
+
+def bind_node(context: KernelContext, node: Node) -> Thunk:
+    """The thunk that runs a node: what its kernel's `bind` returns, or a call of its `invoke`.
+
+    Raises:
+        StateError: the node has no kernel, or one that cannot run.
+        PrepareError: `bind` fails.
+    """
+    thunk = _bound(context, node)
+    strings = [tensor for tensor in node.outputs if tensor.dtype.hasobject and tensor.type is TensorType.STRING]
+    return partial(_run_counted, thunk, strings, context.session.memory) if strings else thunk
+
+
+def _bound(context: KernelContext, node: Node) -> Thunk:
+    registration, session = node.registration, context.session
+    if registration is None:
+        raise StateError(f"Encountered an unresolved custom op. Did you miss a custom op or delegate? {node} has no kernel.")
+    outer = session.memory.plan_for(node)
+    try:
+        if registration.bind is not None:
+            thunk = registration.bind(context, node)
+            if not callable(thunk):
+                raise PluginError(f"The kernel's bind returns {thunk!r} in place of a function that runs the node")
+            return with_write_check(node, thunk) if session.checks else thunk
+    except failures() as error:
+        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+    finally:
+        session.memory.plan_for(outer)
+    if registration.invoke is None:
+        raise StateError(f"{node} has neither invoke nor bind.")
+    thunk = partial(registration.invoke, context, node)
+    return with_write_check(node, thunk) if session.checks else thunk
+
+
+def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount) -> None:
+    """Run a node, and count the strings that it made."""
+    thunk()
+    for tensor in strings:
+        if tensor.has_data:
+            memory.hold_strings(tensor)

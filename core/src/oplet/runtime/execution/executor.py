@@ -1,0 +1,251 @@
+"""The executor of one subgraph: `allocate` prepares, folds, plans and binds, `invoke` runs the thunks, segment by segment.
+
+Words such as thunk and segment are explained in `runtime.subgraph`, whose data this works on.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from oplet.errors import StateError
+from oplet.ops.context import Node
+from oplet.ops.registration import Thunk
+from oplet.ops.tensor import Allocation, Array, Shape, Tensor
+from oplet.runtime.execution.binding import bind_node
+from oplet.runtime.execution.checks import checked_shape
+from oplet.runtime.execution.folding import fold, is_folded
+from oplet.runtime.execution.initialization import free
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.execution.preparation import prepare_node, prepare_unless_it_waits
+from oplet.runtime.execution.segment_run import run_segment
+from oplet.runtime.execution.session import Session
+from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
+from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inputs
+from oplet.runtime.subgraph import Segment, Subgraph
+from oplet.schema.enums import TensorType
+
+__all__ = ["Executor"]
+
+_DYNAMIC = Allocation.DYNAMIC
+
+
+class Executor:
+    """Runs one subgraph; it knows nothing of who asks it to, nor of delegates but that nodes are theirs.
+
+    Attributes:
+        session: what the subgraphs of the interpreter share.
+        subgraph: what it runs.
+        context: the subgraph as its kernels see it.
+    """
+
+    def __init__(self, session: Session, subgraph: Subgraph) -> None:
+        self.session = session
+        self.subgraph = subgraph
+        self.context = KernelContext(session, subgraph)
+
+    # Allocate ------------------------------------------------------------------------------------------------
+
+    def allocate(self) -> None:
+        """Prepare every node whose shapes are known, plan the arena, and bind the nodes; nothing happens if that is done.
+
+        Raises:
+            PrepareError: a kernel refuses its node.
+            LimitError: there is not enough memory.
+        """
+        subgraph = self.subgraph
+        if subgraph.ready:
+            return
+        self.session.enter(subgraph)
+        try:
+            subgraph.generation += 1
+            subgraph.segments.clear()
+            subgraph.find_last_uses()
+            given = self._input_values()
+            self._allocate_segment(0)
+            for tensor, value in given:  # an input that keeps its shape keeps its value
+                if tensor.data is not value and tensor.data.shape == value.shape and tensor.dtype == value.dtype:
+                    np.copyto(tensor.data, value)
+        finally:
+            self.session.leave()
+        subgraph.ready = True
+
+    def _allocate_segment(self, start: int) -> None:
+        """Prepare, fold, plan and bind from position `start` of the plan to the first node with a dynamic output."""
+        subgraph, context, session = self.subgraph, self.context, self.session
+        context.offered.clear()
+        allocation = SegmentAllocation(subgraph, session.memory, preserve_all=session.preserve_all_tensors)
+        if start == 0:
+            for index in subgraph.inputs:
+                allocation.request_input(subgraph.tensors[index])
+            for tensor in subgraph.variables:
+                allocate_own(session.memory, tensor)
+            self.reset_variables()
+        segment = self._prepare_segment(start, allocation)
+        allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads)
+        context.offered.clear()
+        for node in segment.nodes:
+            segment.thunks.append(with_readable_inputs(context, node, bind_node(context, node)))
+        subgraph.segments.append(segment)
+
+    def _prepare_segment(self, start: int, allocation: SegmentAllocation) -> Segment:
+        """Prepare and fold nodes, and request memory for what the others write."""
+        subgraph, context, meter = self.subgraph, self.context, self.session.meter
+        nodes: list[Node] = []
+        dynamic: list[Tensor] = []
+        position = start
+        for position in range(start, len(subgraph.execution_plan)):
+            node = subgraph.nodes[subgraph.execution_plan[position]]
+            if is_folded(subgraph, node):
+                continue
+            meter.check()
+            if start:
+                prepare_node(context, node)
+            elif not prepare_unless_it_waits(context, node):
+                position -= 1
+                break
+            if fold(context, node):
+                continue
+            nodes.append(node)
+            allocation.request_node(node, position)
+            dynamic = [tensor for tensor in node.outputs if tensor.allocation is _DYNAMIC]
+            if dynamic:
+                break
+        return Segment(position + 1 if subgraph.execution_plan else 0, nodes, dynamic)
+
+    def _input_values(self) -> list[tuple[Tensor, Array]]:
+        inputs = (self.subgraph.tensors[index] for index in self.subgraph.inputs)
+        return [(tensor, tensor.data) for tensor in inputs if tensor.has_data and not tensor.is_constant]
+
+    # Invoke --------------------------------------------------------------------------------------------------
+
+    def invoke(self) -> None:
+        """Run the plan.
+
+        Raises:
+            StateError: `allocate` was not called since the last resize.
+            InvokeError: a kernel failed; the interpreter stays usable.
+        """
+        subgraph, session = self.subgraph, self.session
+        if not subgraph.ready:
+            raise StateError("Invoke called on model that is not ready. Call allocate_tensors() first.")
+        session.enter(subgraph)
+        try:
+            self._run_plan(subgraph)
+        finally:
+            session.leave()
+
+    def _run_plan(self, subgraph: Subgraph) -> None:
+        segments, end = subgraph.segments, len(subgraph.execution_plan)
+        number = 0
+        while number < len(segments):
+            segment = segments[number]
+            run_segment(self.context, segment)
+            number += 1
+            if segment.end < end and (number == len(segments) or any(tensor.resized for tensor in segment.dynamic)):
+                del segments[number:]
+                self._allocate_segment(segment.end)
+                for tensor in segment.dynamic:
+                    tensor.resized = False
+        if self.session.release_dynamic_tensors:
+            self._release_dynamic()
+
+    def bind(self) -> Thunk:
+        """What runs the subgraph for a node that calls it; good for this generation. Without dynamic tensors it is little more
+        than a loop."""
+        return self.invoke if self.subgraph.is_dynamic else partial(self._run_called, self.subgraph.segments[0])
+
+    def _run_called(self, segment: Segment) -> None:
+        self.session.count_call()
+        run_segment(self.context, segment)
+
+    def guard_readers(self, tensor: Tensor) -> None:
+        """Have the nodes that read a tensor check first whether a delegate keeps its value to itself."""
+        for segment in self.subgraph.segments:
+            for position, node in enumerate(segment.nodes):
+                if tensor in node.inputs:
+                    segment.thunks[position] = with_readable_inputs(self.context, node, segment.thunks[position])
+
+    # Shapes --------------------------------------------------------------------------------------------------
+
+    def changes_input(self, index: int, shape: Shape, type: TensorType | None = None) -> bool:
+        """Whether an input has another shape or type.
+
+        Raises:
+            EnsureError: no tensor can have that shape.
+            StateError: the input is a constant.
+        """
+        tensor = self.subgraph.tensors[index]
+        wanted = checked_shape(tensor, shape)
+        if tensor.is_constant:
+            raise StateError(f"Attempting to resize a fixed-size tensor. {tensor} is a constant.")
+        return wanted != tensor.shape or (type is not None and type is not tensor.type)
+
+    def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
+        """Give an input another shape, or also another type; it takes an `allocate` before the next `invoke`."""
+        if self.changes_input(index, shape, type):
+            tensor = self.subgraph.tensors[index]
+            if type is not None:
+                self.context.set_type(tensor, type)
+            tensor.shape = checked_shape(tensor, shape)
+            tensor.provide(None)
+            self.subgraph.invalidate()
+
+    # State and memory ----------------------------------------------------------------------------------------
+
+    def reset_variables(self) -> None:
+        """Set every variable tensor to zero (to its zero point if it is quantized, as LiteRT does).
+
+        A kernel's persistent temporaries are variables too where it marked them so.
+        """
+        kept = (tensor for node in self.subgraph.nodes for tensor in node.temporaries)
+        for tensor in chain(self.subgraph.variables, kept):
+            if tensor.is_variable and tensor.has_data and not tensor.is_constant:
+                tensor.data.fill(tensor.zero_point if tensor.type is TensorType.INT8 else 0)
+
+    def restart(self) -> None:
+        """Put the state of variables and kernels back to what it is after `allocate`."""
+        self.context.restarts += 1
+        self.reset_variables()
+
+    def release(self) -> None:
+        """Drop the memory of everything that does not outlive an invoke; `allocate` is needed to run again."""
+        subgraph, memory = self.subgraph, self.session.memory
+        subgraph.invalidate()
+        subgraph.segments.clear()
+        for node in subgraph.nodes:
+            memory.give_back(node)
+        for tensor in subgraph.tensors:
+            if tensor.allocation in (Allocation.ARENA, _DYNAMIC):
+                tensor.provide(None)
+                memory.give_back(tensor)
+
+    def _release_dynamic(self) -> None:
+        """Drop the intermediate tensors with shapes of this invoke, and what was bound to their memory."""
+        segments = self.subgraph.segments
+        bound = [tensor for segment in segments for tensor in segment.dynamic]
+        bound += [tensor for segment in segments[1:] for tensor, _ in segment.requests]
+        for tensor in bound:
+            if tensor.index not in self.subgraph.read:
+                tensor.provide(None)
+                self.session.memory.give_back(tensor)
+        del segments[1:]
+
+    def close(self) -> None:
+        """Free every node; nothing can run afterwards. The first error is raised after all were freed."""
+        subgraph = self.subgraph
+        self.release()
+        try:
+            try:
+                free_handles(self.context, subgraph.tensors)
+            finally:
+                free(self.context, list(subgraph.initialized))
+        finally:
+            for node in subgraph.nodes:
+                node.forget()
+            subgraph.folded.clear()
+            for tensor in subgraph.tensors:  # now, and not when Python happens to look for cycles
+                if tensor.allocation is not Allocation.CONSTANT:
+                    tensor.provide(None)

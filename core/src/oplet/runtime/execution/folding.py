@@ -1,0 +1,84 @@
+"""Constant folding: nodes whose result is known while preparing run once, and what they wrote is a constant from then on."""
+
+from __future__ import annotations
+
+from oplet.errors import CancelledError, DeadlineError, PrepareError, failures
+from oplet.ops.context import Node
+from oplet.ops.tensor import Allocation
+from oplet.runtime.execution.binding import bind_node
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["fold", "is_folded", "reads_folded_shapes"]
+
+_COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
+
+
+def is_folded(subgraph: Subgraph, node: Node) -> bool:
+    """Whether the node ran already, on the very arrays that its inputs still are."""
+    inputs = subgraph.folded.get(node.index)
+    return inputs is not None and all(
+        tensor is None or (tensor.is_constant and tensor.data is array) for tensor, array in zip(node.inputs, inputs)
+    )
+
+
+def fold(context: KernelContext, node: Node) -> bool:
+    """Run a prepared node if its result can be known now; return whether it need not run again."""
+    for tensor in node.outputs:
+        if tensor.allocation is not _COMPUTED:
+            break
+    else:
+        if node.outputs:
+            return True  # set_constant in prepare
+    for tensor in node.inputs:
+        if tensor is not None and not tensor.is_constant:
+            return False
+    if node.registration is None or not node.registration.pure or not node.inputs:
+        return False
+    _run(context, node)
+    context.subgraph.folded[node.index] = [None if tensor is None else tensor.data for tensor in node.inputs]
+    return True
+
+
+def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
+    """Whether a node works on what folded nodes make of shapes: if it is refused, LiteRT says so in `invoke`, where it runs those.
+
+    Many models are written for shapes that only a resize gives them.
+    """
+    makers = {tensor: subgraph.nodes[i] for i in subgraph.execution_plan for tensor in subgraph.nodes[i].outputs}
+    waiting = [(tensor, False) for tensor in node.inputs if tensor is not None]
+    seen = set(waiting)
+    while waiting:
+        tensor, folded = waiting.pop()
+        maker = makers.get(tensor)
+        if maker is None:
+            continue
+        is_known = is_folded(subgraph, maker)
+        if folded and tensor.allocation is _COMPUTED and not is_known:
+            return True  # a shape
+        found = [(source, is_known) for source in maker.inputs if source is not None]
+        waiting.extend(dict.fromkeys(found).keys() - seen)
+        seen.update(found)
+    return False
+
+
+def _run(context: KernelContext, node: Node) -> None:
+    for tensor in (*node.outputs, *node.temporaries):
+        if tensor.allocation is not _DYNAMIC:
+            # A variable that nobody writes yet is 0; a constant is written now, from one end to the other.
+            tensor.provide(context.new_array(tensor, zeroed=tensor.is_variable))
+    thunk = bind_node(context, node)
+    try:
+        thunk()
+    except (CancelledError, DeadlineError):
+        raise  # no node's fault
+    except failures() as error:
+        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+    for tensor in node.outputs:
+        if tensor.is_variable:
+            continue  # this was its first value; another kernel changes it
+        tensor.data.setflags(write=False)
+        tensor.allocation = _COMPUTED
+    node.temporaries = []
+    node.kept = None, None  # it does not run again
+    context.session.memory.give_back(node)

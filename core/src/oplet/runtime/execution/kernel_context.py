@@ -1,0 +1,173 @@
+"""The context of kernels: what they may ask of the subgraph that they are part of, carried out on its data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from oplet.errors import ImmutableGraphError, OpletError
+from oplet.ops.callee import Callee
+from oplet.ops.context import Context, EnsureError, Node, ensure
+from oplet.ops.registration import Thunk
+from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
+from oplet.runtime.describe.failures import explained
+from oplet.runtime.describe.profiler import Event
+from oplet.runtime.execution.checks import checked_shape, ensure_temporary
+from oplet.runtime.execution.session import Session
+from oplet.runtime.subgraph import Subgraph
+from oplet.schema.enums import TensorType
+
+__all__ = ["KernelContext"]
+
+#: Whoever reads such a tensor has been bound to its memory.
+_PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
+
+
+class KernelContext(Context):
+    """One subgraph as kernels see it; the executor holds one and hands it to them.
+
+    Attributes:
+        session: what the subgraphs of the interpreter share.
+        subgraph: the subgraph.
+        preparing: whether a kernel is in its `prepare`.
+        offered: memory that kernels offered for tensors since the segment's first was prepared.
+        were_dynamic: outputs of the kernel in its `prepare` that were dynamic before.
+    """
+
+    def __init__(self, session: Session, subgraph: Subgraph) -> None:
+        self.session = session
+        self.subgraph = subgraph
+        self.num_threads = session.num_threads
+        self.preparing = False
+        self.offered: dict[Tensor, Array] = {}
+        self.were_dynamic: set[Tensor] = set()
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        return self.subgraph.tensors
+
+    @property
+    def max_while_iterations(self) -> int:  # type: ignore[override]
+        return self.session.max_while_iterations
+
+    @property
+    def resources(self) -> dict[Any, Any]:
+        return self.session.resources
+
+    def record_operator(self, node: Node, start: float, seconds: float) -> None:
+        profiler = self.session.profiler
+        if profiler is not None and profiler.enabled and not self.session.force_delegate_profiling:
+            profiler.record(Event(self.subgraph.index, node.index, node.op_name, node.op_name, start, seconds))
+
+    def parallel(self, parts: Sequence[Thunk]) -> Thunk:
+        return super().parallel(parts) if self.num_threads == 1 or len(parts) < 2 else partial(self.session.workers.run, parts)
+
+    def callee(self, index: int) -> Callee:
+        subgraphs = self.session.subgraphs
+        ensure(0 <= index < len(subgraphs), f"there is no subgraph {index} to call; the model has {len(subgraphs)}.")
+        self.session.check_not_active(subgraphs[index])
+        return self.session.callees[index]
+
+    def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
+        wanted = checked_shape(tensor, shape)
+        if not self.preparing:
+            data = tensor.data if tensor.has_data else None
+            if data is None or (tensor.shape, data.shape, data.dtype) != (wanted, wanted, tensor.dtype):
+                ensure(
+                    tensor.allocation not in _PLANNED,
+                    lambda: (
+                        f"{tensor} cannot take the shape {list(wanted)} while the graph runs; say in `prepare` that its shape depends "
+                        "on data, with context.set_dynamic."
+                    ),
+                )
+                tensor.shape = wanted
+                tensor.provide(self.new_array(tensor))
+                tensor.resized = True
+            return
+        if tensor in self.were_dynamic:
+            self.were_dynamic.remove(tensor)
+            tensor.allocation = Allocation.ARENA
+        if tensor.shape != wanted:
+            if tensor.allocation is Allocation.CONSTANT:
+                raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
+            tensor.shape = wanted
+            self.session.memory.check_tensor(tensor)  # before the kernel plans its work for it
+        else:
+            tensor.shape = wanted
+
+    def set_dynamic(self, tensor: Tensor) -> None:
+        if not tensor.is_dynamic and tensor not in self.were_dynamic:
+            tensor.provide(None)  # its memory was planned, and is shared with others
+        self.were_dynamic.discard(tensor)
+        tensor.allocation = Allocation.DYNAMIC
+
+    def set_constant(self, tensor: Tensor, value: Array) -> None:
+        array = np.array(value, tensor.dtype)
+        before = tensor.data if tensor.has_data else None
+        tensor.shape = array.shape
+        tensor.allocation = Allocation.COMPUTED
+        if before is not None and not before.flags.writeable and np.array_equal(before, array):
+            return  # the same array as before, so that what was folded from it stays valid
+        array.flags.writeable = False
+        tensor.provide(array)
+
+    def add_tensor(self, builder: TensorBuilder) -> int:
+        if self.subgraph.immutable and not self.preparing:
+            raise ImmutableGraphError(
+                f"AddTensors is disallowed when graph is immutable. A kernel of {self.subgraph} adds one while running."
+            )
+        ensure_temporary(builder.allocation)
+        index = len(self.subgraph.tensors)
+        tensor = Tensor(
+            index, builder.name, tensor_type(builder.type), (), quantization=builder.quantization, allocation=builder.allocation
+        )  # fmt: skip
+        tensor.shape = tensor.shape_signature = checked_shape(tensor, builder.shape)
+        self.subgraph.tensors.append(tensor)
+        return index
+
+    def add_temporary(
+        self,
+        node: Node,
+        shape: Sequence[int],
+        type: Any = TensorType.FLOAT32,
+        *,
+        allocation: Allocation = Allocation.ARENA,
+        name: str = "",
+    ) -> Tensor:
+        ensure_temporary(allocation)
+        tensor = Tensor(len(self.subgraph.tensors) + len(node.temporaries), name, tensor_type(type), (), allocation=allocation)
+        tensor.shape = checked_shape(tensor, shape)
+        self.session.memory.check_tensor(tensor)
+        if allocation is Allocation.PERSISTENT:
+            tensor = node.persistent(tensor)
+        node.temporaries.append(tensor)
+        return tensor
+
+    def offer_memory(self, tensor: Tensor, array: Array) -> None:
+        fits = (array.shape, array.dtype) == (tensor.shape, tensor.dtype) and array.flags.writeable and array.flags.c_contiguous
+        ensure(fits, f"the memory that is offered, an array of {array.dtype} {list(array.shape)}, does not fit {tensor}.")
+        self.offered.setdefault(tensor, array)
+
+    def drop_computed(self, node: Node) -> None:
+        params = self.subgraph.kernels.get(node.index)
+        if params is None:
+            return
+        self.subgraph.forget_folded(params.nodes)
+        inner = {tensor for replaced in params.nodes for tensor in replaced.outputs}.difference(params.output_tensors)
+        for tensor in inner:
+            if tensor.allocation is Allocation.COMPUTED:
+                self.session.memory.give_back(tensor)
+                tensor.provide(None)
+
+    # For the runtime -----------------------------------------------------------------------------------------
+
+    def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
+        """Memory of its own for a tensor, see `MemoryAccount.new_array`."""
+        return self.session.memory.new_array(tensor, zeroed=zeroed)
+
+    def explained(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
+        """The error of one of the subgraph's nodes; arguments as for `describe.failures.explained`."""
+        return explained(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")

@@ -1,0 +1,200 @@
+"""The runtime of a model: its subgraphs by index, loaded, resized, fed, run and read. The interpreter's methods are on top of it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, failures, text_of
+from oplet.model.reachability import entry_subgraphs, reached
+from oplet.ops.context import EnsureError
+from oplet.ops.tensor import Tensor
+from oplet.runtime.describe.descriptions import Descriptions
+from oplet.runtime.execution.executor import Executor
+from oplet.runtime.execution.initialization import initialize
+from oplet.runtime.execution.session import Backend, Session
+from oplet.runtime.execution.subgraph_callee import SubgraphCallee
+from oplet.runtime.loading import load_subgraph
+from oplet.runtime.memory.buffer_handles import ensure_readable
+from oplet.runtime.memory.values import as_tensor_value
+from oplet.runtime.memory.views import Views
+from oplet.runtime.resolving import check_resolved, find_registration, resolve_nodes, running_nodes
+from oplet.runtime.threads.arithmetic import Arithmetic
+
+if TYPE_CHECKING:
+    from oplet.plugins.manager import PluginManager
+
+__all__ = ["ModelRuntime"]
+
+
+class ModelRuntime(Descriptions):
+    """The part of an interpreter that runs its subgraphs, each by its index."""
+
+    #: Leave a delegate's outputs in its buffers after `invoke`; they are copied when they are read.
+    allow_buffer_handle_output: bool = False
+
+    _manager: PluginManager
+    _session: Session
+
+    def __init__(self) -> None:
+        self._closed = False
+        self._subgraphs = []
+        self._executors: list[Executor] = []
+        self._views = Views()
+        self._backends: dict[int, Backend] = {}  # by the subgraph that they run asynchronously
+
+    def _load_subgraphs(self) -> None:
+        session, root = self._session, self._model.outline
+        for index, table in enumerate(root.subgraphs or []):
+            subgraph = load_subgraph(self._model, index, table, session.memory)
+            self._subgraphs.append(subgraph)
+            self._executors.append(Executor(session, subgraph))
+        session.subgraphs = self._subgraphs
+        session.runners = list(self._executors)
+        session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
+        live = reached(root.subgraphs or [], entry_subgraphs(root))
+        nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
+        resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
+        # What nothing calls may lack its kernels: resolvers made for the model leave them out.
+        for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
+            node.registration = find_registration(node, session.resolver)
+        try:
+            for executor in self._executors:
+                initialize(executor.context, executor.subgraph.nodes)
+        except OpletError:
+            self.close()
+            raise
+
+    def _allocate(self, subgraph_index: int) -> None:
+        self._ensure_idle()
+        subgraph = self._subgraph(subgraph_index)
+        if not subgraph.ready:
+            self._ensure_open()
+            self._model.check_files()
+            nodes = running_nodes(self._subgraphs, subgraph_index)
+            check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
+            with Arithmetic():
+                self._session.runners[subgraph_index].allocate()
+
+    def _invoke(self, subgraph_index: int) -> None:
+        self._ensure_idle()
+        self._model.check_files()
+        subgraph = self._subgraph(subgraph_index)
+        with Arithmetic():
+            self._session.runners[subgraph_index].invoke()
+            if subgraph.delegation_reports and not self.allow_buffer_handle_output:
+                for index in subgraph.read:
+                    ensure_readable(self._executors[subgraph_index].context, subgraph.tensors[index])
+
+    def _resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
+        self._ensure_idle()
+        self._subgraph(subgraph_index)
+        try:
+            self._session.runners[subgraph_index].resize_input(tensor_index, shape)
+        except EnsureError as error:
+            raise PrepareError(str(error)) from error
+
+    def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
+        self._session.ensure_free()
+        tensor = self._tensor(tensor_index, subgraph_index)
+        array = as_tensor_value(tensor, value)
+        if not tensor.has_data:
+            raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
+        if tensor.is_constant:
+            raise TensorError(f"Cannot set tensor: {tensor} is a constant.")
+        tensor.data[...] = array
+        tensor.data_is_stale = False
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
+        """A copy of a tensor's value; a numpy scalar if it is a number without dimensions, as LiteRT gives it.
+
+        Raises:
+            TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
+                another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
+            LimitError: there is no memory for the copy.
+            ModelError: the model's file was cut short.
+        """
+        self._session.ensure_free()
+        tensor = self._readable(tensor_index, subgraph_index)
+        if not self._subgraphs[subgraph_index].still_holds(tensor):
+            raise TensorError(
+                f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it. "
+                "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
+            )
+        try:
+            value = np.array(tensor.data)
+        except MemoryError as error:
+            raise LimitError(f"There is not enough memory for a copy of {tensor} of {self._model.name}: {error}.") from error
+        return value if value.ndim or value.dtype.hasobject else value[()]
+
+    def _readable(self, index: int, subgraph_index: int) -> Tensor:
+        tensor = self._tensor(index, subgraph_index)
+        if not tensor.has_data:
+            raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
+        self._model.check_files()
+        if tensor.data_is_stale:
+            ensure_readable(self._executors[subgraph_index].context, tensor)
+        return tensor
+
+    def reset_all_variables(self) -> None:
+        """Set all variable tensors to zero."""
+        self._session.ensure_free()
+        for executor in self._executors:
+            executor.reset_variables()
+
+    def release_non_persistent_memory(self) -> None:
+        """Give back the memory of everything but constants and variables; `allocate_tensors` takes it again.
+
+        Raises:
+            ViewError: a numpy view of a tensor is still alive (a RuntimeError).
+        """
+        self._views.ensure_none()
+        self._ensure_idle()
+        for executor in self._executors:
+            executor.release()
+
+    def _ensure_open(self) -> None:
+        if self._closed:
+            raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
+
+    def _ensure_idle(self) -> None:
+        self._session.ensure_free()
+        for backend in self._backends.values():
+            backend.ensure_idle()
+
+    def close(self) -> None:
+        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected.
+
+        Raises:
+            StateError: another thread is using the interpreter (a RuntimeError).
+        """
+        if self._executors:
+            self._session.ensure_free()
+        self._closed = True
+        try:
+            while self._backends:
+                self._backends.popitem()[1].close()
+        finally:
+            if self._executors:
+                self._session.workers.close()
+            failure: OpletError | None = None
+            for executor in self._executors:
+                try:
+                    executor.close()
+                except OpletError as error:  # the others have something to free too
+                    failure = failure or error
+            if failure is not None:
+                raise failure
+
+    def __del__(self) -> None:
+        try:
+            try:
+                self.close()
+            finally:
+                if self._executors:
+                    self._session.dissolve()
+        except failures() as error:  # a destructor has nobody to raise to
+            warnings.warn(text_of(error), ResourceWarning, stacklevel=1)

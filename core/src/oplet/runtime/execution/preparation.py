@@ -1,0 +1,131 @@
+"""Preparation: shapes, types and scratch of a node for the inputs of now, asked of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oplet.errors import PrepareError, failures
+from oplet.ops.context import Declined, Node
+from oplet.ops.tensor import Allocation, Tensor
+from oplet.runtime.execution.checks import check_inputs, check_prepared
+from oplet.runtime.execution.declining import hand_on
+from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
+from oplet.runtime.execution.initialization import is_taken
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.memory.allocation import allocate_own
+
+__all__ = ["prepare_node", "prepare_unless_it_waits", "propagate_shapes"]
+
+_ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.DYNAMIC
+
+
+def prepare_unless_it_waits(context: KernelContext, node: Node) -> bool:
+    """Prepare a node; False if it is refused and has to be prepared again, and then be refused, in `invoke`."""
+    try:
+        prepare_node(context, node)
+    except PrepareError:
+        if node.delegate is not None or not reads_folded_shapes(context.subgraph, node):
+            raise
+        return False
+    return True
+
+
+def prepare_node(context: KernelContext, node: Node) -> None:
+    """Have a node's kernel prepare it; where that one declines, the next one in the order of precedence.
+
+    Raises:
+        PrepareError: the kernel refuses the node, or nobody is left to take it.
+    """
+    if node.providers is not None:
+        node.providers.restart()
+    while not (is_taken(context, node) and _is_prepared(context, node)):
+        pass  # somebody declined it, and the next one has it
+
+
+def _is_prepared(context: KernelContext, node: Node) -> bool:
+    _forget_last_time(context, node)
+    registration, memory = node.registration, context.session.memory
+    if registration is None or registration.prepare is None:
+        return True
+    context.preparing = True
+    inputs, outputs = node.inputs[:], node.outputs[:]
+    memory.give_back(node)
+    node.charged = None
+    outer = memory.plan_for(node)
+    declined: Declined | None = None
+    try:
+        check_inputs(node, memory)
+        registration.prepare(context, node)
+        check_prepared(node, inputs, outputs)
+    except Declined as reason:
+        declined = reason
+    except failures() as error:
+        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+    finally:
+        context.preparing = False
+        memory.plan_for(outer)
+    if declined is not None:
+        hand_on(context, node, declined)
+        return False
+    return True
+
+
+def _forget_last_time(context: KernelContext, node: Node) -> None:
+    """Take back what the last preparation said of the node's tensors."""
+    context.were_dynamic.clear()
+    for tensor in node.outputs:  # what is DYNAMIC or COMPUTED is so until its node is prepared again
+        allocation = tensor.allocation
+        if allocation is _DYNAMIC:
+            context.were_dynamic.add(tensor)
+            # Where a delegate replaced the node that said so, no more is known until the delegate's kernel says otherwise.
+            if node.delegate is None:
+                tensor.allocation = _ARENA
+        elif allocation is _COMPUTED:
+            tensor.allocation = _ARENA
+    if node.temporaries:
+        for tensor in node.temporaries:
+            context.session.memory.give_back(tensor)
+        node.temporaries = []
+    node.in_place = ()
+
+
+def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) -> Tensor | None:
+    """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
+
+    Args:
+        plan: the nodes; those that run unless given.
+
+    Returns:
+        The first tensor whose shape is known only while invoking, None if there is none. What is made from it is
+        dynamic too, until its own node is prepared.
+
+    Raises:
+        PrepareError: a kernel refused its node.
+    """
+    subgraph, session = context.subgraph, context.session
+    unknown: set[Tensor | None] = set()
+    first: Tensor | None = None
+    session.enter(subgraph)
+    try:
+        subgraph.find_last_uses()
+        for tensor in subgraph.variables:
+            allocate_own(session.memory, tensor)
+        for index in subgraph.execution_plan if plan is None else plan:
+            node = subgraph.nodes[index]
+            if unknown.intersection(node.inputs):
+                made = [tensor for tensor in node.outputs if not tensor.is_variable]
+                for tensor in made:
+                    context.set_dynamic(tensor)
+                unknown.update(made)
+            elif node.registration is not None and not is_folded(subgraph, node):
+                prepared = prepare_unless_it_waits(context, node)
+                for tensor in () if prepared else node.outputs:
+                    context.set_dynamic(tensor)
+                if not prepared or not fold(context, node):
+                    unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
+                    first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
+            # else a custom op that waits for a delegate: the shapes of the file must do
+    finally:
+        session.leave()
+        subgraph.invalidate()
+    return first

@@ -1,0 +1,72 @@
+"""Running a segment: its thunks, one after the other, until they are done, one fails, or the run is to end."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Iterator
+
+from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError, failures
+from oplet.ops.node import Thunk
+from oplet.runtime.describe.profiler import Event
+from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.runtime.subgraph import Segment
+
+__all__ = ["run_segment"]
+
+
+def run_segment(context: KernelContext, segment: Segment) -> None:
+    """Call the thunks of a segment.
+
+    Raises:
+        CancelledError, DeadlineError: the run is to end.
+        InvokeError: a kernel failed.
+    """
+    session = context.session
+    meter, profiler = session.meter, session.profiler
+    if meter.has_deadline or (profiler is not None and profiler.enabled):
+        _run_by_the_clock(context, segment)
+        return
+    stop = meter.reasons
+    if stop:
+        meter.check()
+    remaining = iter(segment.thunks)
+    try:
+        for thunk in remaining:
+            thunk()
+            if stop:
+                meter.check()
+    except (CancelledError, DeadlineError):
+        raise  # no node's fault
+    except failures() as error:
+        raise _failure(context, segment, remaining, error) from error
+
+
+def _run_by_the_clock(context: KernelContext, segment: Segment) -> None:
+    """Run with a look at the clock after each node, for the deadline and for the profiler."""
+    clock = time.perf_counter
+    session = context.session
+    meter, profiler = session.meter, session.profiler
+    remaining = iter(segment.thunks)
+    nodes = iter(segment.nodes)
+    meter.check()
+    try:
+        for thunk in remaining:
+            start = clock()
+            thunk()
+            seconds = clock() - start
+            node = next(nodes)
+            if profiler is not None and profiler.enabled and session.profiles(node):
+                label = node.profiling_string(context)
+                profiler.record(Event(context.subgraph.index, node.index, node.op_name, label, start, seconds))
+            meter.check()
+    except (CancelledError, DeadlineError):
+        raise  # no node's fault
+    except failures() as error:
+        raise _failure(context, segment, remaining, error) from error
+
+
+def _failure(context: KernelContext, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
+    """The error of the node whose thunk the iterator handed out last."""
+    node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
+    return context.explained(InvokeError, node, error, "failed to invoke")

@@ -1,0 +1,147 @@
+"""The account of a model's memory: the bytes that its tensors and kernels hold, and whether more are allowed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from oplet.errors import LimitError
+from oplet.ops.strings import held_nbytes
+from oplet.runtime.memory.arrays import new_array
+
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+    from oplet.ops.context import Node
+    from oplet.ops.tensor import Array, Tensor
+    from oplet.runtime.limits import Limits
+
+__all__ = ["MemoryAccount"]
+
+
+class MemoryAccount:
+    """What the tensors and kernels of one interpreter hold, measured against its limits."""
+
+    def __init__(self, limits: Limits, model: Model) -> None:
+        self._model = model
+        self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
+        self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
+        self._strings: dict[Tensor | Node, int] = {}  # of tensors, besides their arrays
+        self._own: dict[Tensor | Node, int] = {}  # tensors with memory outside of the arenas, nodes with what their kernels made
+        self._total = 0
+        self._planned: Node | None = None  # the node whose kernel is being prepared or bound
+
+    def check_tensor(self, tensor: Tensor) -> int:
+        """Refuse a tensor that is too large; return its bytes.
+
+        Raises:
+            LimitError: it takes more than `max_tensor_bytes`.
+        """
+        nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
+        if nbytes > self._most_of_one:
+            raise LimitError(
+                f"{tensor} takes {nbytes} bytes; Limits(max_tensor_bytes={self._most_of_one}) allows no more in {self._model.name}."
+            )
+        return nbytes
+
+    def take(self, tensor: Tensor) -> None:
+        """A tensor gets memory of its own, in place of what it has.
+
+        Raises:
+            LimitError: it is too large, or all together are.
+        """
+        nbytes = self.check_tensor(tensor)
+        self.give_back(tensor)
+        if self._total + nbytes > self._most_together:
+            self.check_arena(nbytes, tensor)
+        self._own[tensor] = nbytes
+        self._total += nbytes
+
+    def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
+        """An array of the tensor's shape and dtype, of its own and counted.
+
+        Args:
+            zeroed: whether its values are 0 to begin with; else they are whatever was there.
+
+        Raises:
+            LimitError: it is more than is allowed, or than there is.
+        """
+        self.take(tensor)
+        try:
+            return new_array(tensor, zeroed=zeroed)
+        except (MemoryError, ValueError):
+            raise self.none_left(tensor.nbytes, tensor) from None
+
+    def none_left(self, nbytes: int, largest: Tensor) -> LimitError:
+        """The error for memory that the machine does not have."""
+        return LimitError(f"There is no memory for {nbytes} bytes in {self._model.name}; the largest part is {largest}.")
+
+    def keep(self, nbytes: int, what: str) -> None:
+        """Count what is kept as long as the interpreter: constants that are no views of the file.
+
+        Raises:
+            LimitError: with it, the model would take more than `max_arena_bytes`.
+        """
+        if self._total + nbytes > self._most_together:
+            raise LimitError(
+                f"The constant {what} would take {nbytes} bytes once it is unpacked, and {self._model.name} {self._total + nbytes} with it; "
+                f"Limits(max_arena_bytes={self._most_together}) allows no more."
+            )
+        self._total += nbytes
+
+    def give_back(self, owner: Tensor | Node) -> None:
+        """A tensor, or a node's kernel, has no memory of its own any more."""
+        self._total -= self._own.pop(owner, 0)
+        if self._strings:
+            self._total -= self._strings.pop(owner, 0)
+
+    def hold_strings(self, tensor: Tensor) -> None:
+        """Count the strings that a tensor has now, in place of those that it had; the array that holds them is counted already.
+
+        Raises:
+            LimitError: with them, the model takes more than `max_arena_bytes`.
+        """
+        nbytes = held_nbytes(tensor.data)
+        self._total += nbytes - self._strings.pop(tensor, 0)
+        self._strings[tensor] = nbytes
+        if self._total > self._most_together:
+            raise LimitError(
+                f"The strings of {tensor} take {nbytes} bytes, and {self._model.name} takes {self._total} with them; "
+                f"Limits(max_arena_bytes={self._most_together}) allows no more."
+            )
+
+    def plan_for(self, node: Node | None) -> Node | None:
+        """Have what is charged from now on belong to a node, None for nobody; returns the node it belonged to so far."""
+        before, self._planned = self._planned, node
+        return before
+
+    def charge(self, nbytes: int) -> None:
+        """Refuse what a kernel takes for itself if it is too much; while its node is prepared or bound, count it too.
+
+        Raises:
+            LimitError: with it, the model would take more than `max_arena_bytes`.
+        """
+        if self._total + nbytes > self._most_together:
+            raise LimitError(
+                f"{self._planned or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
+                f"with them; Limits(max_arena_bytes={self._most_together}) allows no more."
+            )
+        if self._planned is not None:
+            self._own[self._planned] = self._own.get(self._planned, 0) + nbytes
+            self._total += nbytes
+
+    def check_arena(self, nbytes: int, largest: Tensor) -> None:
+        """Refuse more memory than is allowed.
+
+        Args:
+            nbytes: what is asked for, besides what tensors have of their own.
+            largest: the largest part of it, for the message.
+
+        Raises:
+            LimitError: all together would take more than `max_arena_bytes`.
+        """
+        total = self._total + nbytes
+        if total > self._most_together:
+            raise LimitError(
+                f"The tensors of {self._model.name} would take {total} bytes; Limits(max_arena_bytes={self._most_together}) allows "
+                f"no more, and the largest of those that are placed now is {largest}."
+            )

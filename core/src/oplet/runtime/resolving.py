@@ -1,0 +1,193 @@
+"""Resolving: every node gets its registration, and an error says of each that has none what could supply it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
+from oplet.model.reachability import named_subgraphs
+from oplet.ops.composite import Composite
+from oplet.ops.context import Node
+from oplet.ops.resolver import OpResolver
+from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from oplet.ops.registration import Registration
+    from oplet.plugins.manager import PluginManager
+    from oplet.runtime.subgraph import Subgraph
+
+__all__ = ["check_resolved", "find_providers", "find_registration", "manager_of", "resolve_nodes", "running_nodes"]
+
+
+_GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
+_SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
+
+
+#: Of STABLEHLO_COMPOSITE: with another one, a composite's options may mean something else.
+_COMPOSITE_VERSION = 1
+
+
+def manager_of(plugins: PluginManager | Sequence[str] | None) -> PluginManager:
+    """The plugins that an interpreter is told to use; None for all that are installed."""
+    from oplet.plugins.manager import PluginManager, default_manager
+
+    if plugins is None:
+        return default_manager()
+    return plugins if isinstance(plugins, PluginManager) else PluginManager.named(plugins, "plugins")
+
+
+def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
+    """Look up each node's registration. Custom ops that nobody serves stay open, so that a delegate may claim them.
+
+    Raises:
+        OpNotFoundError: a built-in operator has no kernel at all.
+        OpVersionError: a built-in operator has kernels, but not in this version.
+        OpConflictError: two packages claim one.
+
+    The message of a missing built-in names every other op that is missing too, custom ones included.
+    """
+    nodes = list(nodes)
+    missing: dict[tuple[BuiltinOperator, int], list[int]] = {}
+    found: dict[tuple[BuiltinOperator, str, int, str, int], Registration | None] = {}
+    for node in nodes:
+        key = node.op, node.op_name, node.version, *_composite(node)
+        if key not in found:
+            found[key] = find_registration(node, resolver)
+        node.registration = found[key]
+        if node.registration is None and node.op is not BuiltinOperator.CUSTOM:
+            missing.setdefault((node.op, node.version), []).append(node.index)
+    if not missing:
+        return
+    sentences = [_too_new(op, version, indices, resolver) for (op, version), indices in missing.items() if resolver.versions(op)]
+    sentences += _unserved([needed for needed in missing.items() if not resolver.versions(needed[0][0])], advice)
+    open_ops = dict.fromkeys((n.op_name, n.version) for n in nodes if n.op is BuiltinOperator.CUSTOM and n.registration is None)
+    sentences += [_missing_custom(name, version, resolver, advice) for name, version in open_ops]
+    first_op, first_version = next(iter(missing))
+    cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
+    raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
+
+
+def running_nodes(subgraphs: Sequence[Subgraph], start: int) -> Iterator[Node]:
+    """The nodes that run when a subgraph does: its own, and those of the subgraphs that they call, and so on.
+
+    What a delegate claimed does not run, and calls nothing.
+    """
+    seen, waiting = {start}, [start]
+    while waiting:
+        subgraph = subgraphs[waiting.pop(0)]
+        for index in subgraph.execution_plan:
+            node = subgraph.nodes[index]
+            yield node
+            called = {callee for callee in named_subgraphs(node.raw_options) if 0 <= callee < len(subgraphs)}
+            waiting += sorted(called - seen)
+            seen |= called
+
+
+def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
+    """What serves a node, None if nothing does."""
+    return next(find_providers(node, resolver), None)
+
+
+def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
+    """What serves a node, and who is asked after it if it declines; a composite's decomposition comes last."""
+    name, version = _composite(node)
+    if name and node.version == _COMPOSITE_VERSION:
+        yield from resolver.candidates(Composite(name), version)
+    yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
+
+
+def _composite(node: Node) -> tuple[str, int]:
+    return (node.composite_name, node.composite_version) if node.op is BuiltinOperator.STABLEHLO_COMPOSITE else ("", 0)
+
+
+# Two different troubles, though LiteRT has one text for both; each keeps the words that people search for.
+
+
+def _unserved(missing: list[tuple[tuple[BuiltinOperator, int], list[int]]], advice: Callable[[str], str]) -> list[str]:
+    """Built-in operators that nothing serves in any version: the advice is the same for all of them, and given once."""
+    if not missing:
+        return []
+    ((op, version), nodes), *others = missing
+    sentences = [
+        f"Didn't find op for builtin opcode '{op.name}' version '{version}'. No installed package serves any version of it, and "
+        f"{_needing(nodes, 'it')}: {advice(op.name)}"
+    ]
+    if others:
+        listed = ", ".join(f"'{op.name}' version '{version}' ({_nodes(nodes)})" for (op, version), nodes in others)
+        sentences.append(f"Nor is there one for {listed}.")
+    return sentences
+
+
+def _too_new(op: BuiltinOperator, version: int, nodes: list[int], resolver: OpResolver) -> str:
+    """A built-in operator that is served in other versions."""
+    first = f"Didn't find op for builtin opcode '{op.name}' version '{version}'."
+    served = resolver.versions(op)
+    if version < 1:
+        return f"{first} {_needing(nodes, 'it').capitalize()}, and versions begin at 1: the file is damaged, convert the model again."
+    providers = sorted({str(claim.provenance) for claim in resolver.claims(op)})
+    return (
+        f"{first} An older version of this builtin might be supported. Are you using an old TFLite binary with a newer model? "
+        f"{_needing(nodes, f'version {version}').capitalize()}{_since(op, version)}; {' and '.join(providers)} serves {_ranges(served)}: "
+        "upgrade it, or convert the model for an older runtime."
+    )
+
+
+def _needing(nodes: list[int], what: str) -> str:
+    return f"{_nodes(nodes)} {'needs' if len(nodes) == 1 else 'need'} {what}"
+
+
+def _nodes(nodes: list[int]) -> str:
+    return f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes from node {nodes[0]} on"
+
+
+def _since(op: BuiltinOperator, version: int) -> str:
+    try:
+        from oplet.versions.runtime_version import first_runtime
+    except ImportError:
+        return ""  # a build without the map
+    release = first_runtime(op.name, version)
+    return f", which LiteRT has since {release}" if release else ", which no release of LiteRT is known to have"
+
+
+def _ranges(versions: list[int]) -> str:
+    if versions == list(range(versions[0], versions[-1] + 1)):
+        return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
+    return "versions " + ", ".join(map(str, versions))
+
+
+def check_resolved(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
+    """Refuse to run while custom ops are open: all of them in one message.
+
+    Raises:
+        UnresolvedOpError: no package serves them.
+    """
+    missing: dict[tuple[str, int], list[int]] = {}
+    for node in nodes:
+        if node.registration is None:
+            missing.setdefault((node.op_name, node.version), []).append(node.index)
+    if not missing:
+        return
+    sentences = [_missing_custom(name, version, resolver, advice) for name, version in missing]
+    (name, _), indices = next(iter(missing.items()))
+    raise UnresolvedOpError(
+        " ".join(sentences) + f" See instructions: {_GUIDE} Node number {indices[0]} ({name}) failed to prepare in {model}.",
+        tuple(name for name, _ in missing),
+    )
+
+
+def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Callable[[str], str]) -> str:
+    if name.startswith("Flex"):
+        return (
+            f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}. "
+            f"Convert the model without them, or find a package that serves it; see {_SELECT_GUIDE}."
+        )
+    served = resolver.versions(name)
+    if served:
+        return (
+            f"Encountered unresolved custom op: {name}. The model needs version {version}, "
+            f"installed packages serve {_ranges(served)}."
+        )
+    return f"Encountered unresolved custom op: {name}. {advice(name)}"

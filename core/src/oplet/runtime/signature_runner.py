@@ -1,0 +1,86 @@
+"""Call a model by the names of its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.errors import SignatureError
+
+if TYPE_CHECKING:
+    from oplet.runtime.execution.model_runtime import ModelRuntime
+
+__all__ = ["SignatureRunner"]
+
+
+class SignatureRunner:
+    """Runs one signature: arrays in by input name, arrays out by output name.
+
+    Obtained from `Interpreter.get_signature_runner`.
+
+    Example:
+        >>> runner = interpreter.get_signature_runner("serving_default")  # doctest: +SKIP
+        >>> runner(x=np.zeros((1, 4), np.float32))["y"]  # doctest: +SKIP
+    """
+
+    def __init__(self, interpreter: ModelRuntime | None = None, signature_key: str | None = None) -> None:
+        if interpreter is None:
+            raise SignatureError("None interpreter provided.")
+        if not signature_key:
+            raise SignatureError("None signature_key provided.")
+        signatures = interpreter._get_full_signature_list()
+        if signature_key not in signatures:
+            known = ", ".join(f'"{key}"' for key in signatures) or "none"
+            raise SignatureError(f'Invalid signature_key provided: "{signature_key}". The model has: {known}.')
+        self._interpreter = interpreter
+        self._signature_key = signature_key
+        self._inputs: Mapping[str, int] = signatures[signature_key]["inputs"]
+        self._outputs: Mapping[str, int] = signatures[signature_key]["outputs"]
+        self._subgraph_index = interpreter._subgraph_of(signature_key)
+
+    def __call__(self, /, **inputs: Any) -> dict[str, NDArray[Any]]:
+        """Run the signature.
+
+        Args:
+            inputs: one array per input of the signature; its shape resizes the input.
+
+        Returns:
+            A copy of each output, by name.
+
+        Raises:
+            SignatureError: the number or a name of the inputs is wrong, or the signature names tensors that do not exist.
+            TensorError: a value does not fit its input.
+            StateError: another thread is using the interpreter.
+        """
+        if len(inputs) != len(self._inputs):
+            raise SignatureError(
+                f"Invalid number of inputs provided for running a SignatureDef, expected {len(self._inputs)} vs provided "
+                f"{len(inputs)}. It takes: {', '.join(self._inputs)}."
+            )
+        for name in inputs:
+            if name not in self._inputs:
+                raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
+        runtime, subgraph = self._interpreter, self._subgraph_index
+        runtime._ensure_usable(self._signature_key)
+        runtime._session.hold()  # or another thread's values might come between
+        try:
+            for name, value in inputs.items():
+                runtime._resize(self._inputs[name], np.shape(value), subgraph)
+            runtime._allocate(subgraph)
+            for name, value in inputs.items():
+                runtime._set(self._inputs[name], value, subgraph)
+            runtime._invoke(subgraph)
+            return {name: runtime.get_tensor(index, subgraph) for name, index in self._outputs.items()}
+        finally:
+            runtime._session.let_go()
+
+    def get_input_details(self) -> dict[str, dict[str, Any]]:
+        """The details of each input, by the signature's name for it."""
+        return {name: self._interpreter._get_tensor_details(i, self._subgraph_index) for name, i in self._inputs.items()}
+
+    def get_output_details(self) -> dict[str, dict[str, Any]]:
+        """The details of each output, by the signature's name for it."""
+        return {name: self._interpreter._get_tensor_details(i, self._subgraph_index) for name, i in self._outputs.items()}
