@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oplet import TensorType
+from oplet.kernels import fixed_point as fp
 from oplet.schema.enums import ActivationFunctionType as Act
-from oplet_builtin_ops.arithmetic import fixed_point as fp
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 

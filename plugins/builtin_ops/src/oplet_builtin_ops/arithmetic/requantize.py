@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet_builtin_ops.arithmetic.fixed_point import (
+from oplet.kernels.fixed_point import (
     clip,
     int32_of,
     multiply_by_quantized_multiplier,

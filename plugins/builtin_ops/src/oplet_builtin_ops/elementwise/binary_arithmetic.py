@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, ensure
+from oplet.kernels.fixed_point import clip
+from oplet.kernels.shapes import Array, Shape, Thunk, ensure_operands
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import clip
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.elementwise.blocks import run_blocks
 from oplet_builtin_ops.layers.program import Call, repeated, run_program
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
 
 __all__ = [
     "PairRule",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet.kernels.shapes import Array, Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import INTEGERS, ensure_not_quantized
 
 __all__ = ["ARITHMETIC", "LOGIC", "binary", "ensure_same_shape", "in_single_precision", "litert_binary", "quietly", "unary"]

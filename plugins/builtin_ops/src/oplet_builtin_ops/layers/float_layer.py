@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oplet.kernels.fixed_point import clip, float_activation_range
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import clip, float_activation_range
 from oplet_builtin_ops.layers.program import Call, repeated, repeats
 
 __all__ = ["FloatFinish"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet_builtin_ops.arithmetic.fixed_point import clip
+from oplet.kernels.fixed_point import clip
 
 __all__ = ["quantize_asymmetric", "quantize_symmetric", "quantize_to_even"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands
+from oplet.kernels.shapes import Thunk, copier, ensure_operands
 
 TYPES = (
     TensorType.FLOAT32,

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.shapes import Array, Thunk, copier, ensure_operands
 from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.lookup import lookup
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, ensure_operands
 
 #: The types that become one another.
 TYPES: Final = (

@@ -8,18 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.fixed_point import ensure_scale, int32_of
+from oplet.kernels.shapes import Array, Thunk, along, ensure_operands, ensure_same_quantization, ensure_same_type, resolve_axis
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, int32_of
-from oplet_builtin_ops.shaping.shapes import (
-    Array,
-    Thunk,
-    along,
-    ensure_operands,
-    ensure_same_quantization,
-    ensure_same_type,
-    resolve_axis,
-)
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,

@@ -12,6 +12,7 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_eq, ensure_type
+from oplet.kernels.shapes import Array, Thunk, ensure_operands, ensure_same_type
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
@@ -27,7 +28,6 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.weights import ensure_bias, transposed
 from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.UINT8)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.layers.program import run_calls
-from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     Shape,
     Thunk,
     all_types_but,
@@ -15,6 +13,8 @@ from oplet_builtin_ops.shaping.shapes import (
     ensure_same_type,
     read_ints,
 )
+from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
 
 _TYPES = all_types_but(TensorType.STRING)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     PLAIN_TYPES,
     Shape,
     Thunk,
@@ -16,6 +15,7 @@ from oplet_builtin_ops.shaping.shapes import (
     ensure_same_quantization,
     read_ints,
 )
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 
 
 def _shapes(node: Node) -> list[Shape]:

@@ -6,10 +6,7 @@ Numerics: tflite/kernels/mirror_pad.cc
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.schema.enums import MirrorPadMode
-from oplet.schema.options import MirrorPadOptions
-from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     PLAIN_TYPES,
     Array,
     Shape,
@@ -23,6 +20,9 @@ from oplet_builtin_ops.shaping.shapes import (
     ensure_same_type,
     read_ints,
 )
+from oplet.schema.enums import MirrorPadMode
+from oplet.schema.options import MirrorPadOptions
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 
 
 def _omitted(node: Node) -> int:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type
+from oplet.kernels.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 

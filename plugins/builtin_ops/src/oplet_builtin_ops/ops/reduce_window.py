@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.shapes import Thunk, ensure_operands, read_ints
 from oplet.schema.enums import ReduceWindowFunction
 from oplet.schema.stablehlo_options import ReduceWindowOptions
 from oplet_builtin_ops.layers.window_reduction import (
@@ -17,7 +18,6 @@ from oplet_builtin_ops.layers.window_reduction import (
     fold_windows,
     window_axes,
 )
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, read_ints
 
 _FUNCTIONS = {
     ReduceWindowFunction.ADD: np.add,

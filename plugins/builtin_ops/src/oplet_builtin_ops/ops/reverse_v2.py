@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type, read_ints, resolve_axis
+from oplet.kernels.shapes import Thunk, copier, ensure_operands, ensure_same_type, read_ints, resolve_axis
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,

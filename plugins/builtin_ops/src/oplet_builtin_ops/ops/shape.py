@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.kernels.shapes import Thunk, ensure_operands
 from oplet.schema.options import ShapeOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.schema.options import SplitOptions
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     Shape,
     Thunk,
     along,
@@ -15,6 +14,7 @@ from oplet_builtin_ops.shaping.shapes import (
     resolve_axis,
     take_type,
 )
+from oplet.schema.options import SplitOptions
 
 _TYPES = (
     TensorType.FLOAT32,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.schema.options import SplitVOptions
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     Shape,
     Thunk,
     along,
@@ -17,6 +16,7 @@ from oplet_builtin_ops.shaping.shapes import (
     read_ints,
     resolve_axis,
 )
+from oplet.schema.options import SplitVOptions
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

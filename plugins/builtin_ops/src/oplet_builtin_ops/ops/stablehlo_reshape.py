@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, ensure
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type
+from oplet.kernels.shapes import Thunk, copier, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, declared_shape, ensure_values
 
 

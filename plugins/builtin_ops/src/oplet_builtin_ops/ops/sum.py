@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge
-from oplet_builtin_ops.arithmetic.fixed_point import (
+from oplet.kernels.fixed_point import (
     clip,
     ensure_scale,
     int32_of,
@@ -20,6 +20,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     quantize_multiplier,
     quotient,
 )
+from oplet.kernels.shapes import Array, Thunk
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (
@@ -31,7 +32,6 @@ from oplet_builtin_ops.shaping.reduction import (
     reduced_axes,
     summing,
 )
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 #: What a sum takes on its way to the output's type, in bytes.
 _SUM_BYTES = 36

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     PLAIN_TYPES,
     Shape,
     Thunk,

@@ -11,16 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import (
-    Array,
-    Shape,
-    Thunk,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_type,
-    read_int,
-)
+from oplet.kernels.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type, read_int
 
 #: Bytes that a value takes while rows are sorted.
 _SCRATCH = 16

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.layers.program import run_calls
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     Shape,
     Thunk,
     copier,
@@ -17,6 +16,7 @@ from oplet_builtin_ops.shaping.shapes import (
     read_ints,
     resolve_axis,
 )
+from oplet_builtin_ops.layers.program import run_calls
 
 #: Values from which on a copy in a few calls is faster, places on the last axis up to which it is, and on the one before from which on.
 _LARGE, _SHORT, _LONG = 8192, 4, 16

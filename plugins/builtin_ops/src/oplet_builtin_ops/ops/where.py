@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, refusing
+from oplet.kernels.shapes import Thunk, ensure_operands, refusing
 
 _TYPES = (
     TensorType.BOOL, TensorType.FLOAT32, TensorType.INT64, TensorType.INT32, TensorType.INT8, TensorType.UINT8,

@@ -11,9 +11,7 @@ from math import prod
 from typing import Any
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.layers.program import Call, places, run_program
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     Array,
     Shape,
     Thunk,
@@ -27,6 +25,8 @@ from oplet_builtin_ops.shaping.shapes import (
     ensure_same_type,
     read_ints,
 )
+from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.layers.program import Call, places, run_program
 
 __all__ = ["bind_batch_to_space", "bind_space_to_batch", "prepare_batch_to_space", "prepare_space_to_batch"]
 

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.schema.options import ReducerOptions
-from oplet_builtin_ops.shaping.row_folds import fold_rows
-from oplet_builtin_ops.shaping.shapes import (
+from oplet.kernels.shapes import (
     Array,
     Shape,
     Thunk,
@@ -27,6 +25,8 @@ from oplet_builtin_ops.shaping.shapes import (
     read_ints,
     resolve_axes,
 )
+from oplet.schema.options import ReducerOptions
+from oplet_builtin_ops.shaping.row_folds import fold_rows
 
 __all__ = [
     "NUMBERS",

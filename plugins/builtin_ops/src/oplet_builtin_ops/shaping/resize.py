@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Shape, defer_or_resize, ensure_operands, read_ints, take_type
+from oplet.kernels.shapes import Shape, defer_or_resize, ensure_operands, read_ints, take_type
 
 __all__ = ["prepare_resize", "resized_shapes"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
+from oplet.kernels.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
 
 __all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
 
