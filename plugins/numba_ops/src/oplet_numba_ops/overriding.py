@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 from oplet import Context, Node, Registration
 from oplet.errors import LimitError
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.arithmetic.single_precision import is_widened
 from oplet_numba_ops.kernels import CompileError
 
 __all__ = ["Bind", "Thunk", "override"]
 
-Thunk = Callable[[], None]
 #: Called once the tensors have their memory; gives what runs the node.
 Bind = Callable[[], Thunk]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType
-from oplet.kernels.fixed_point import float_activation_range
+from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.ops.mul import Scaling

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
-from oplet.kernels.fixed_point import float_activation_range
+from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.weights import CLAMPS

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import TensorType, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, quantized_range
-from oplet.kernels.shapes import Array, Thunk
 
 __all__ = [
     "LookupRule",

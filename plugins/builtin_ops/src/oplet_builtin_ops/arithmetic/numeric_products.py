@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 
 __all__ = ["assign_sums", "product_type"]

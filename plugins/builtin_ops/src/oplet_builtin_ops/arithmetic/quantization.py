@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Quantization, Tensor, ensure
+from oplet.kernels.arrays import Shape
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
-from oplet.kernels.shapes import Shape
 
 __all__ = ["channel_parameters", "ensure_quantized"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, rounding_divide_by_pot
-from oplet.kernels.shapes import Array, Thunk
 from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, reciprocal
 from oplet_builtin_ops.arithmetic.lookup import interpolate, interpolation_table
 from oplet_builtin_ops.shaping.row_folds import fold_rows

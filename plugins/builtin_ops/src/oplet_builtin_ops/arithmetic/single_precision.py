@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Allocation, Context, Node, Registration, Tensor, TensorType, ensure
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.arithmetic.half import widen_half
 
 __all__ = ["is_widened", "takes_halves"]

@@ -13,7 +13,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
-from oplet.kernels.shapes import ensure_operands, read_ints
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import RandomOptions
 from oplet_builtin_ops.control.philox import PhiloxRandom, Words
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.control.bodies import Body
 
 __all__ = ["sorted_order"]

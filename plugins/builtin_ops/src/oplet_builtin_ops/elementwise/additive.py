@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.activations import activation_range
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import (
-    activation_range,
     clip,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -18,7 +19,7 @@ from oplet.kernels.fixed_point import (
     saturating_rounding_doubling_high_mul,
     wrapping_divide_by_pot,
 )
-from oplet.kernels.shapes import Array, Thunk, offer_in_place
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import AddOptions, SubOptions
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup

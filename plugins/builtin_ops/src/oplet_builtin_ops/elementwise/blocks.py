@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from oplet import Context
-from oplet.kernels.shapes import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
 
 __all__ = ["run_blocks", "scratch_shape"]

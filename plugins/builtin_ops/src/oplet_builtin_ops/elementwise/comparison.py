@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import quantize_multiplier, saturating_rounding_doubling_high_mul, wrapping_divide_by_pot
-from oplet.kernels.shapes import Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, TensorType
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.program import run_program

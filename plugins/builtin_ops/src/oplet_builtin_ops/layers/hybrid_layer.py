@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish

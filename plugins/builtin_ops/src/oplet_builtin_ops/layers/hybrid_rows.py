@@ -13,8 +13,8 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, TensorType
-from oplet.kernels.fixed_point import apply_activation
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.activations import apply_activation
+from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.layers.blocks import block_size
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer

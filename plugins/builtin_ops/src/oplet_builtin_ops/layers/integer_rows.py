@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.rows import MANY_ROWS, Rows, plan_rows
 from oplet_builtin_ops.layers.weights import transposed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Tensor, ensure
-from oplet.kernels.shapes import Array, Shape
+from oplet.kernels.arrays import Array, Shape
 from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["MatrixProduct", "plan_product"]

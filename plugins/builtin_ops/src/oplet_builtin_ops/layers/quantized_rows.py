@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oplet import Context, Node, TensorType
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Rounding
 from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet.kernels.fixed_point import activation_range
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.activations import activation_range
+from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.program import Call, run_calls

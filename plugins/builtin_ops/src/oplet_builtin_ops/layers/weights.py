@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet.schema.enums import ActivationFunctionType
 
 #: The module that only nodes with sparse weights need; builds leave it out where no node of their models has such.

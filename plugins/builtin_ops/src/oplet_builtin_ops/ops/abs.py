@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled

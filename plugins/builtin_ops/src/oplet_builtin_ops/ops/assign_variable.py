@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration
-from oplet.kernels.shapes import ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import Variable, check_handle, find_or_make
 
 

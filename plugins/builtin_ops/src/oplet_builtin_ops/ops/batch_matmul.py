@@ -13,8 +13,9 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
-from oplet.kernels.shapes import Array, Thunk, ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import BatchMatMulOptions
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves

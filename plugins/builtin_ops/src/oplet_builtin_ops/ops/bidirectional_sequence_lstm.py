@@ -7,7 +7,7 @@ for it, else the input of the backward one. Numerics: tflite/kernels/bidirection
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import BidirectionalSequenceLSTMOptions
 from oplet_builtin_ops.recurrent.bidirectional import output_views, read_sources, resize_outputs
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm

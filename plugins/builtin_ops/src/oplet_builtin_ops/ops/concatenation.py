@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import along, resolve_axis
 from oplet.kernels.fixed_point import ensure_scale, int32_of
-from oplet.kernels.shapes import Array, Thunk, along, ensure_operands, ensure_same_quantization, ensure_same_type, resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
 

@@ -10,7 +10,8 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.convolution_nd import Convolution, window_axes_3d
 from oplet_builtin_ops.layers.float_layer import FloatFinish

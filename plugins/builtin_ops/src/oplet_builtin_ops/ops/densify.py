@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.layers.sparse import densify
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)

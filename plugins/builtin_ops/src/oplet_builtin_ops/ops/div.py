@@ -11,14 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
-from oplet.kernels.fixed_point import (
-    activation_range,
-    clip,
-    quantize_multiplier,
-    saturating_rounding_doubling_high_mul,
-    wrapping_divide_by_pot,
-)
-from oplet.kernels.shapes import Array, Thunk, offer_in_place
+from oplet.kernels.activations import activation_range
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip, quantize_multiplier, saturating_rounding_doubling_high_mul, wrapping_divide_by_pot
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import DivOptions
 from oplet_builtin_ops.arithmetic.fixed_point_functions import reciprocal

@@ -10,7 +10,9 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
-from oplet.kernels.shapes import Array, Thunk, ensure_operands, read_ints
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import FakeQuantOptions
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 

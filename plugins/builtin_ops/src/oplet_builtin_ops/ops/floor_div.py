@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise
 from oplet_builtin_ops.elementwise.pairwise import ensure_no_zeros, prepare_pairwise

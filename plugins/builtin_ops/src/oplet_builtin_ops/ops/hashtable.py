@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import HashtableOptions
 from oplet_builtin_ops.control.resources import HashTable, find_or_make
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
-from oplet.kernels.shapes import Array, Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import L2NormOptions
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root

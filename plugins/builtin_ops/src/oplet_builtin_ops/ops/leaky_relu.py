@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
-from oplet.kernels.shapes import Array, Thunk, offer_in_place
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled

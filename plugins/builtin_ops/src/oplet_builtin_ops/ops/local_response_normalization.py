@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.options import LocalResponseNormalizationOptions
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 

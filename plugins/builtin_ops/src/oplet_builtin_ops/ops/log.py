@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
+from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import quantized_range
-from oplet.kernels.shapes import Array
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
-from oplet.kernels.shapes import Array, Thunk
 from oplet_builtin_ops.arithmetic.fixed_point_functions import logarithm
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, distance_scaling, fits_fixed_point

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
-from oplet.kernels.shapes import Array, Thunk, all_types_but, ensure_operands
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import all_types_but, ensure_operands
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions
 from oplet_builtin_ops.arithmetic.farmhash import fingerprint64

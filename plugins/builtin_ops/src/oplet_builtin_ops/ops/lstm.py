@@ -7,7 +7,7 @@ Full: float, hybrid (float activations, int8 weights), integer with 5 intermedia
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import LSTMKernelType
 from oplet.schema.options import LSTMOptions
 from oplet_builtin_ops.recurrent.lstm_basic import bind_basic, prepare_basic

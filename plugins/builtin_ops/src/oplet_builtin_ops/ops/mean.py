@@ -11,8 +11,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import ensure_scale, quantize_multiplier, quotient
-from oplet.kernels.shapes import Thunk
 from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import Call, convert, run_calls

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
-from oplet.kernels.shapes import Array, ensure_operands, read_int
+from oplet.kernels.arrays import Array
+from oplet.kernels.axes import read_int
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.philox import PhiloxRandom, uniform_doubles
 from oplet_builtin_ops.control.randoms import Stream
 

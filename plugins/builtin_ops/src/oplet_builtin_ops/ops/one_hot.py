@@ -7,7 +7,10 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.axes import read_int
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import OneHotOptions
 
 _INDICES = (TensorType.INT32, TensorType.INT64)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Thunk, along, ensure_operands, ensure_same_quantization, ensure_same_type, resolve_axis
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.axes import along, resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.schema.options import PackOptions
 
 _TYPES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
 
 #: How near to an integer a single exponent of many bases is taken for it.

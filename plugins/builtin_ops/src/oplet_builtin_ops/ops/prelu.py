@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.broadcasting import broadcast_shape
 from oplet.kernels.fixed_point import clip, quantized_range
-from oplet.kernels.shapes import Array, Thunk, ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
@@ -31,7 +33,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure_type(alpha, TensorType.INT8, TensorType.INT16)
     else:
         ensure_type(alpha, source.type)
-    shape = binary.broadcast_shape(source, alpha)
+    shape = broadcast_shape(source, alpha)
     ensure(
         shape == source.shape, lambda: f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape."
     )

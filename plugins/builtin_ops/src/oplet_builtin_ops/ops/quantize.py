@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, quantized_range, quotient
-from oplet.kernels.shapes import Thunk, ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler

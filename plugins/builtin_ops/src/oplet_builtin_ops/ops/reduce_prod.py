@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, charge, checkpoint, ensure
+from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import (
     clip,
     ensure_scale,
@@ -21,7 +22,7 @@ from oplet.kernels.fixed_point import (
     single_rounding,
     wide_shift,
 )
-from oplet.kernels.shapes import Thunk, ensure_same_quantization
+from oplet.kernels.operands import ensure_same_quantization
 from oplet_builtin_ops.layers.pacing import WORK
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (

@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet.kernels.shapes import Array, Thunk, copier, defer_or_run
+from oplet.kernels.arrays import Array, Thunk, copier
+from oplet.kernels.shapes import defer_or_run
 from oplet.schema.options import ResizeNearestNeighborOptions
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import clip
-from oplet.kernels.shapes import Thunk
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
 
 TYPES = (

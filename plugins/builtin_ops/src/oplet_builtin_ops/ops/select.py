@@ -6,7 +6,7 @@ Numerics: tflite/kernels/select.cc (kVersionOne)
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.elementwise.selection import TYPES, bind_selection, keeps_declared_shape, prepare_selection
 
 

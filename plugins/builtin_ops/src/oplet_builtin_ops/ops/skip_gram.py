@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
-from oplet.kernels.shapes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import SkipGramOptions
 
 _SPACES = b" \t\n\v\f\r"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type, read_ints
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.shaping.positions import row_finder
 
 _INDICES = (TensorType.INT32, TensorType.INT64)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
+from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import int32_of
-from oplet.kernels.shapes import Array
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import table_registration

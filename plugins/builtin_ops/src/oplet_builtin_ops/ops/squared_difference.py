@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, quotient
-from oplet.kernels.shapes import Array, Thunk, offer_in_place
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_pairs

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
-from oplet.kernels.shapes import Thunk, copier, ensure_operands, ensure_same_type, resolve_axis
+from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.axes import resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import SqueezeOptions
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet.kernels.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, SIGNED, ensure_not_quantized
 

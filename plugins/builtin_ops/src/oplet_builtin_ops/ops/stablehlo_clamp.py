@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import clip
-from oplet.kernels.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.stablehlo import FLOATS, INTEGERS, ensure_not_quantized
 

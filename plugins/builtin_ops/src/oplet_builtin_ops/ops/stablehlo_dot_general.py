@@ -7,7 +7,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, ensure, ensure_type
-from oplet.kernels.shapes import Array, Shape, Thunk, ensure_operands
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.stablehlo_options import StablehloDotGeneralOptions
 from oplet_builtin_ops.arithmetic.numeric_products import assign_sums, product_type
 from oplet_builtin_ops.layers.program import Call, run_calls

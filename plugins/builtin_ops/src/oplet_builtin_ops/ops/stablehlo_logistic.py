@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import in_single_precision, unary
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS
 

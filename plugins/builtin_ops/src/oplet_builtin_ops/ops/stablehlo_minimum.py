@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import ARITHMETIC, litert_binary
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
-from oplet.kernels.shapes import ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import RngAlgorithm
 from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
 from oplet_builtin_ops.control.philox import philox4x32, threefry2x32

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import (
     clip,
     ensure_scale,
@@ -20,7 +21,6 @@ from oplet.kernels.fixed_point import (
     quantize_multiplier,
     quotient,
 )
-from oplet.kernels.shapes import Array, Thunk
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (

@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.fixed_point import apply_activation, ensure_scale, quantize_multiplier
-from oplet.kernels.shapes import Array, Thunk, ensure_operands
+from oplet.kernels.activations import apply_activation
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import ensure_scale, quantize_multiplier
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import SVDFOptions
 from oplet_builtin_ops.arithmetic.requantize import Requantizer

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType
-from oplet.kernels.shapes import Thunk, offer_in_place
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.lookup import sampled_table
 from oplet_builtin_ops.arithmetic.sigmoid_table import input_scaling, tanh_int16
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary

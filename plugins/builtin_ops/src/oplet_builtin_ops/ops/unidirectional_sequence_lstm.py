@@ -7,7 +7,7 @@ diagonal matrices. Numerics: tflite/kernels/unidirectional_sequence_lstm.cc, lst
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Thunk
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import UnidirectionalSequenceLSTMOptions
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.lstm_integer import IntegerLstm

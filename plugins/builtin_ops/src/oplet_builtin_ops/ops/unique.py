@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
-from oplet.kernels.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import UniqueOptions
 
 #: Bytes that a value takes while all are sorted.

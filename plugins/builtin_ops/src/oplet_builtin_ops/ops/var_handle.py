@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import VarHandleOptions
 from oplet_builtin_ops.control.resources import variable_number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["Sources", "output_views", "read_sources", "resize_outputs"]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Tensor, checkpoint
-from oplet.kernels.fixed_point import apply_activation, clip
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.activations import apply_activation
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors

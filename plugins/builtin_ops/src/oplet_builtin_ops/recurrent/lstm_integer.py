@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from oplet import Context, Node, Tensor, checkpoint, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
-from oplet.kernels.shapes import Array, Thunk
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST, logistic_table, tanh_table
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
-from oplet.kernels.shapes import Array, Thunk
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.layers.program import Call

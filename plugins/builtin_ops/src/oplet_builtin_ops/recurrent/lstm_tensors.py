@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.shapes import Shape
+from oplet.kernels.arrays import Shape
 from oplet.schema.enums import ActivationFunctionType
 
 __all__ = ["SPARSE_WEIGHTS", "Gate", "LstmSettings", "LstmTensors", "ensure_dense", "read_lstm"]

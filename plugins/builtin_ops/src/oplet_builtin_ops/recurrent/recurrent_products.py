@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import ensure_scale
-from oplet.kernels.shapes import Array
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import exact_type

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
 
 __all__ = ["fast_suppression", "regular_suppression", "suppress"]

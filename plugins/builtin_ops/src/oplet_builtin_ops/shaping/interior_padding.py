@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oplet.kernels.shapes import Array
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["AxisPadding", "padding_calls"]

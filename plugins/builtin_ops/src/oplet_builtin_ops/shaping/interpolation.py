@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet.kernels.shapes import Array, Shape
+from oplet.kernels.arrays import Array, Shape
 from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate", "mend"]

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from oplet.kernels.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.layers.program import Call, run_program
 
 __all__ = ["fold_rows"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node
-from oplet.kernels.shapes import read_ints
+from oplet.kernels.axes import read_ints
 from oplet_builtin_ops.ops.transpose import REGISTRATION as BUILTIN
 from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.memory import flat

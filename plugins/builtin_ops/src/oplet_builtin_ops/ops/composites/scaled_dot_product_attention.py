@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from oplet import BuiltinOperator, Context, Node, Registration, TensorType, decline
-from oplet.kernels.shapes import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet_builtin_ops.control.calls import prepare_callee
 from oplet_builtin_ops.layers.program import Call, lane_count, places, run_lanes, run_program

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import CustomOptions
-from oplet.kernels.shapes import Array, Thunk, ensure_operands
 from oplet_builtin_ops.layers.program import Call, run_calls
 
 

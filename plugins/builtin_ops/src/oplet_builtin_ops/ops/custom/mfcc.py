@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import CustomOptions
-from oplet.kernels.shapes import Array, Thunk, ensure_operands
 
 _FLOOR = 1e-12
 

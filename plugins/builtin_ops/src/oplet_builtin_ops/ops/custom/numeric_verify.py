@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import CustomOptions
-from oplet.kernels.shapes import Thunk, ensure_operands
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 
 TYPES = (TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.FLOAT16)

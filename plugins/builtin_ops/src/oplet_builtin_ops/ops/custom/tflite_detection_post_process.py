@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import CustomOptions
-from oplet.kernels.shapes import Array, Thunk, ensure_operands
 from oplet_builtin_ops.shaping.box_suppression import fast_suppression, regular_suppression
 
 TYPES = (TensorType.FLOAT32, TensorType.UINT8)
