@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.arithmetic.fixed_point import rounding_divide_by_pot, wrapping_divide_by_pot
+from oplet.kernels.fixed_point import rounding_divide_by_pot, wrapping_divide_by_pot
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root, logarithm
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet_builtin_ops.arithmetic import fixed_point as fp
+from oplet.kernels import fixed_point as fp
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from oplet.errors import PrepareError
+from oplet.kernels.windows import Axis, window_axis
 from oplet.schema.enums import Padding
-from oplet_builtin_ops.layers.windows import Axis, Strip, Windows, shared_strips, window_axis
+from oplet_builtin_ops.layers.windows import Strip, Windows, shared_strips
 
 
 @pytest.mark.parametrize(

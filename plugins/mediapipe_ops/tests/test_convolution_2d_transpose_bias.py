@@ -109,9 +109,9 @@ X, W, B, Y = Spec("float32", [1, 2, 2, 3]), numbers(4, 2, 2, 3), numbers(4), Spe
 @pytest.mark.parametrize(
     ("inputs", "outputs", "given", "reason"),
     [
-        ([X, W], [Y], options(), "takes 3 inputs, this node has 2"),
-        ([X, W, None], [Y], options(), r"\(2 given\)"),
-        ([X, W, B], [Y, Y], options(), "gives 1 outputs, this node has 2"),
+        ([X, W], [Y], options(), "has 2 inputs and takes 3"),
+        ([X, W, None], [Y], options(), r"input 2 is left out"),
+        ([X, W, B], [Y, Y], options(), "has 2 outputs and gives 1"),
         ([X, W, numbers(3)], [Y], options(), "bias.*one value for each"),
         ([X, numbers(4, 2, 2, 2), B], [Y], options(), "same last dimension"),
         ([Spec("float32", [2, 2, 3]), W, B], [Y], options(), "4 dimensions"),

@@ -128,7 +128,7 @@ def test_landmarks_that_make_no_box_are_no_error(version: int, value: float, run
         (1, {"subset": [1, 8]}, "landmark 8.*holds 8"),
         (1, {"left_rotation_idx": -1}, "'left_rotation_idx' is -1"),
         (2, {"left_rotation_idx": 8}, "landmark 8.*holds 8"),
-        (2, {"right_rotation_idx": 2**40}, "landmark 1099511627776"),
+        (2, {"right_rotation_idx": 2**40}, "is 1099511627776; it must be an integer from 0 to 2147483647"),
         (2, {"right_rotation_idx": None}, "'right_rotation_idx' is missing"),
         (2, {"subset_idxs": ["a"]}, "'subset_idxs' holds 'a'"),
         (2, {"subset_idxs": [1, 0.5]}, "'subset_idxs' holds 0.5"),

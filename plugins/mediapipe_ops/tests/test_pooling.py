@@ -154,8 +154,8 @@ X, Y = Spec("float32", [1, 4, 4, 1]), Spec("float32", [1, 2, 2, 1])
 @pytest.mark.parametrize(
     ("op", "inputs", "outputs", "given", "reason"),
     [
-        (POOL, [X, X], [Y, Y], options((2, 2)), "takes 1 inputs, this node has 2"),
-        (POOL, [X], [Y], options((2, 2)), "gives 2 outputs, this node has 1"),
+        (POOL, [X, X], [Y, Y], options((2, 2)), "has 2 inputs and takes 1"),
+        (POOL, [X], [Y], options((2, 2)), "has 1 outputs and gives 2"),
         (POOL, [X], [Y, Spec("int64", [1])], options((2, 2)), "INT64"),
         (POOL, [Spec("int8", [1, 4, 4, 1])], [Y, Y], options((2, 2)), "INT8"),
         (POOL, [Spec("float32", [4, 4])], [Y, Y], options((2, 2)), "4 dimensions"),
@@ -166,7 +166,7 @@ X, Y = Spec("float32", [1, 4, 4, 1]), Spec("float32", [1, 2, 2, 1])
         (POOL, [X], [Y, Y], options((2, 2), activation=4), "TANH"),
         (POOL, [X], [Y, Y], options((2, 2), activation=77), "activation 77"),
         (POOL, [X], [Y, Y], options((2, 2))[:20], "20 bytes"),
-        (UNPOOL, [X], [Y], options((2, 2)), "takes 2 inputs"),
+        (UNPOOL, [X], [Y], options((2, 2)), "inputs and takes 2"),
         (UNPOOL, [X, Y], [Y], options((2, 2)), "shape of the values"),
         (UNPOOL, [X, Spec("float16", X.shape)], [Y], options((2, 2)), "FLOAT16"),
         (UNPOOL, [X, X], [Y], options((2, 2), (3, 2)), "strides 3 x 2 must not exceed"),

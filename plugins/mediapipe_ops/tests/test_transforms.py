@@ -135,7 +135,7 @@ P, P1 = Spec("float32", [1, 5, 3]), Spec("float32", [1, 1, 1, 6])
 @pytest.mark.parametrize(
     ("op", "version", "inputs", "options", "reason"),
     [
-        (IMAGE, 2, [A], SIZE, "takes 2 inputs"),
+        (IMAGE, 2, [A], SIZE, "inputs and takes 2"),
         (IMAGE, 2, [Spec("float32", [2, 4, 4, 2]), M], SIZE, "one image"),
         (IMAGE, 2, [Spec("uint8", A.shape), M], SIZE, "UINT8"),
         (IMAGE, 2, [A, Spec("float32", [1, 3, 3])], SIZE, "4 x 4"),
@@ -149,7 +149,7 @@ P, P1 = Spec("float32", [1, 5, 3]), Spec("float32", [1, 1, 1, 6])
         (IMAGE, 1, [A, M], {"mode": "nearest", "output_size": [2, 2]}, "'nearest'"),
         (IMAGE, 1, [A, M], {"output_size": [2, 2, 2]}, "list of 2 integers"),
         (IMAGE, 1, [A, M], {"output_size": [2, 0]}, "'output_size' holds 0"),
-        (POINTS, 2, [P], b"", "takes 2 inputs"),
+        (POINTS, 2, [P], b"", "inputs and takes 2"),
         (POINTS, 2, [Spec("float32", [1, 5, 4]), M], b"", "4 coordinates"),
         (POINTS, 2, [Spec("float32", [2, 5, 2]), M], b"", "first of them 1"),
         (POINTS, 2, [P1, M], b"", "3 dimensions"),

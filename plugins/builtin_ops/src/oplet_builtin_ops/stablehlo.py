@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType, ensure
-from oplet_builtin_ops.shaping.shapes import Shape
+from oplet.kernels.arrays import Shape
 
 __all__ = [
     "COMPLEX",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.arithmetic.gate_tables import logistic_table, tanh_table
 from oplet_builtin_ops.arithmetic.integer_products import rescale_calls
 from oplet_builtin_ops.recurrent.integer_layer_norm import inverse_square_root

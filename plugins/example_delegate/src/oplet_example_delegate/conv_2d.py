@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Node
+from oplet.kernels.activations import float_activation_range
+from oplet.kernels.windows import padding_around, windows_in
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions
 
-_LIMITS = {
-    ActivationFunctionType.NONE: (-np.inf, np.inf),
-    ActivationFunctionType.RELU: (0.0, np.inf),
-    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
-    ActivationFunctionType.RELU6: (0.0, 6.0),
-}
+_ACTIVATIONS = (
+    ActivationFunctionType.NONE,
+    ActivationFunctionType.RELU,
+    ActivationFunctionType.RELU_N1_TO_1,
+    ActivationFunctionType.RELU6,
+)
 
 
 def refuses(node: Node) -> str:
@@ -38,7 +40,7 @@ def refuses(node: Node) -> str:
         return f"it does not dilate, here by {options.dilation_h_factor} and {options.dilation_w_factor}"
     if options.padding not in (Padding.SAME, Padding.VALID):
         return f"it has no padding {options.padding!r}"
-    if options.fused_activation_function not in _LIMITS:
+    if options.fused_activation_function not in _ACTIVATIONS:
         return f"it has no activation {options.fused_activation_function!r}"
     return "" if min(output_shape(node)) > 0 else f"nothing comes out: the shape would be {list(output_shape(node))}"
 
@@ -48,7 +50,7 @@ def output_shape(node: Node) -> tuple[int, ...]:
     options = node.options(Conv2DOptions)
     data, weights = node.inputs[0].shape, node.inputs[1].shape
     rows, columns = (
-        -(-size // stride) if options.padding is Padding.SAME else -(-(size - taps + 1) // stride)
+        windows_in(size, taps, stride, options.padding)
         for size, taps, stride in zip(data[1:3], weights[1:3], (options.stride_h, options.stride_w))
     )
     return data[0], rows, columns, weights[0]
@@ -61,14 +63,13 @@ def bind(node: Node, data: NDArray[Any], out: NDArray[Any]) -> Callable[[], None
     stride_h, stride_w = options.stride_h, options.stride_w
     _, rows, columns, _ = out.shape
     _, height, width, _ = weights.shape
-    # SAME puts the odd one of the missing rows and columns at the end.
-    missing_h = max((rows - 1) * stride_h + height - data.shape[1], 0)
-    missing_w = max((columns - 1) * stride_w + width - data.shape[2], 0)
-    padding = ((0, 0), (missing_h // 2, -(-missing_h // 2)), (missing_w // 2, -(-missing_w // 2)), (0, 0))
-    low, high = _LIMITS[options.fused_activation_function]
+    vertical = padding_around(data.shape[1], height, stride_h, options.padding)
+    horizontal = padding_around(data.shape[2], width, stride_w, options.padding)
+    padding, is_padded = ((0, 0), vertical, horizontal, (0, 0)), any(vertical + horizontal)
+    low, high = float_activation_range(options.fused_activation_function)
 
     def run() -> None:
-        padded = np.pad(data, padding) if missing_h or missing_w else data
+        padded = np.pad(data, padding) if is_padded else data
         total = np.zeros_like(out)
         for y in range(height):
             for x in range(width):

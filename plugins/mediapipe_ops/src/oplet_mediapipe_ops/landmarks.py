@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet_mediapipe_ops.attributes import integer, integers
-from oplet_mediapipe_ops.nodes import Array, ensure_operands
+from oplet.kernels.arrays import Array
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import integer, integers
 
 __all__ = ["Crop", "bounding_box", "prepare_landmarks", "turned"]
 
@@ -28,7 +29,6 @@ class Crop:
         self.right = integer(options, "right_rotation_idx", least=0)
         indices = integers(options, subset, least=0)
         self.highest = max(self.left, self.right, *indices)
-        ensure(self.highest < 2**31, f"the options name landmark {self.highest}; numbers of landmarks have 32 bits.")
         self.subset = np.array(indices, np.intp)
 
     def direction(self, landmarks: Array) -> tuple[float, float]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from oplet.schema.enums import Padding
-
-__all__ = ["Tap", "padding_before", "taps", "windows_in"]
+__all__ = ["Tap", "taps"]
 
 
 class Tap(NamedTuple):
@@ -20,19 +18,6 @@ class Tap(NamedTuple):
     offset: int
     small: slice
     large: slice
-
-
-def windows_in(large: int, stride: int, window: int, padding: Padding) -> int:
-    """How many positions the window has on an axis; none or fewer where it does not fit, rounded as C does."""
-    if padding == Padding.SAME:
-        return -(-large // stride)
-    room = large - window + stride
-    return room // stride if room >= 0 else -(-room // stride)
-
-
-def padding_before(small: int, large: int, stride: int, window: int) -> int:
-    """The padding that comes first: half of what the last window sticks out, rounded down."""
-    return max(0, (small - 1) * stride + window - large) // 2
 
 
 #: Taps that are kept; more are made when they are asked for.

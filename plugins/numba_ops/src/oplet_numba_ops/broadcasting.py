@@ -7,9 +7,9 @@ from functools import lru_cache
 from itertools import groupby
 from math import prod
 
-__all__ = ["Repetition", "repetition"]
+from oplet.kernels.arrays import Shape
 
-Shape = tuple[int, ...]
+__all__ = ["Repetition", "repetition"]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Tensor, charge
+from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_numba_ops.memory import Array, aligned, padded_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, TensorType, charge, decline
-from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
+from oplet.kernels.activations import float_activation_range
 from oplet_builtin_ops.layers.blocks import block_scales
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import run_calls

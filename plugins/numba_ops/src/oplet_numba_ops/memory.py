@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from ctypes import addressof, c_char
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
+
+from oplet.kernels.arrays import Array
 
 __all__ = ["Array", "address", "aligned", "flat", "padded_rows", "writable"]
 
-Array = NDArray[Any]
 _LINE = 64
 
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.errors import LimitError, PrepareError
+from oplet.kernels.arrays import Thunk
 from oplet_numba_ops.kernels import CompileError
 
 __all__ = ["Bind", "Thunk", "needs_threads", "override"]
 
-Thunk = Callable[[], None]
 #: Called once the tensors have their memory; gives what runs the node.
 Bind = Callable[[], Thunk]
 #: Declines a node, or does nothing.

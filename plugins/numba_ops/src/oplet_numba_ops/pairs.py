@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
+from oplet.kernels.activations import float_activation_range
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.ops.mul import Scaling
-from oplet_builtin_ops.shaping.shapes import offer_in_place
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.fixed_point import scaling
 from oplet_numba_ops.flat import worth_sharing

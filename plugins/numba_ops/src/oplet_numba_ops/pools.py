@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, charge, decline
+from oplet.kernels.activations import activation_range, float_activation_range
+from oplet.kernels.windows import Axis
 from oplet.schema.options import Pool2DOptions
-from oplet_builtin_ops.arithmetic.fixed_point import activation_range, float_activation_range
-from oplet_builtin_ops.layers.windows import Axis
 from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.kernels import Kernel
 from oplet_numba_ops.memory import Array

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
+from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import float_activation_range
 from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.weights import CLAMPS
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm

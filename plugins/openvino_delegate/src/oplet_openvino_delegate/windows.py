@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from oplet.kernels.windows import padding_around
 from oplet.schema.enums import Padding
 
 
@@ -11,13 +12,8 @@ def padding_of(
     padding: Padding, sizes: Sequence[int], taps: Sequence[int], strides: Sequence[int], dilations: Sequence[int] = (1, 1, 1)
 ) -> tuple[list[int], list[int]]:
     """Rows and columns to add before and behind the image; SAME puts an odd one behind."""
-    begin, end = [], []
-    for size, tap, stride, dilation in zip(sizes, taps, strides, dilations):
-        out = -(-size // stride)
-        missing = max((out - 1) * stride + (tap - 1) * dilation + 1 - size, 0) if padding is Padding.SAME else 0
-        begin.append(missing // 2)
-        end.append(missing - missing // 2)
-    return begin, end
+    around = [padding_around(*numbers[:3], padding, numbers[3]) for numbers in zip(sizes, taps, strides, dilations)]
+    return [before for before, _ in around], [behind for _, behind in around]
 
 
 def refuses_window(padding: Padding, *numbers: int) -> str:

@@ -15,11 +15,10 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from oplet.kernels.arrays import Array
 
 __all__ = ["FixedPoint", "FixedPointFft", "radices", "turned_right"]
-
-Array = NDArray[Any]
 
 
 def radices(length: int) -> list[int]:

@@ -13,15 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import TensorType, charge, checkpoint, ensure
+from oplet.kernels.arrays import Array
 from oplet_signal_ops.fixed_point_fft import FixedPoint, FixedPointFft, radices
 from oplet_signal_ops.nodes import AT_ONCE
 
 __all__ = ["TYPES", "ensure_length", "inverse_transform", "transform"]
 
-Array = NDArray[Any]
 #: `transform(source, target)`: all rows of `source` into those of `target`; spectra alternate real and imaginary parts.
 Transform = Callable[[Array, Array], None]
 

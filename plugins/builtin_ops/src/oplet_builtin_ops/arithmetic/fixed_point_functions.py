@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet_builtin_ops.arithmetic.fixed_point import rounding_divide_by_pot
-from oplet_builtin_ops.arithmetic.fixed_point import saturating_rounding_doubling_high_mul as product
+from oplet.kernels.fixed_point import rounding_divide_by_pot
+from oplet.kernels.fixed_point import saturating_rounding_doubling_high_mul as product
 
 __all__ = ["exp_on_negative_values", "inverse_square_root", "logarithm", "reciprocal"]
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet_builtin_ops.arithmetic.fixed_point import rounding_divide_by_pot
+from oplet.kernels.fixed_point import rounding_divide_by_pot
 
 __all__ = ["LOWEST", "logistic_table", "tanh_table"]
 

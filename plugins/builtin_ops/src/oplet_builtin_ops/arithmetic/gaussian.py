@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 
 __all__ = ["bind_gelu", "bind_gelu_approximate", "gelu", "gelu_approximate", "half_table"]
 

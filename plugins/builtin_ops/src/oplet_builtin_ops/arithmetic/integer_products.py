@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from oplet import Node, Tensor
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 from oplet_builtin_ops.recurrent.recurrent_products import stacked
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["IntegerProduct", "rescale_calls", "shift_calls"]
 

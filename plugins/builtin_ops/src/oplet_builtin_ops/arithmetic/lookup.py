@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import clip, quantized_range
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip, quantized_range
 
 __all__ = [
     "LookupRule",

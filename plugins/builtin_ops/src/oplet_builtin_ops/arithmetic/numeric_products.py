@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import TensorType
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.quantized_layer import exact_type
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["assign_sums", "product_type"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Quantization, Tensor, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantized_range
-from oplet_builtin_ops.shaping.shapes import Shape
+from oplet.kernels.arrays import Shape
+from oplet.kernels.fixed_point import ensure_scale, quantized_range
 
 __all__ = ["channel_parameters", "ensure_quantized"]
 

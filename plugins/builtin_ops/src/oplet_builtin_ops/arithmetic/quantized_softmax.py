@@ -13,16 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor
-from oplet_builtin_ops.arithmetic.fixed_point import (
-    clip,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    rounding_divide_by_pot,
-)
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, rounding_divide_by_pot
 from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, reciprocal
 from oplet_builtin_ops.arithmetic.lookup import interpolate, interpolation_table
 from oplet_builtin_ops.shaping.row_folds import fold_rows
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["Softmax8", "Softmax16", "distance_scaling", "fits_fixed_point"]
 

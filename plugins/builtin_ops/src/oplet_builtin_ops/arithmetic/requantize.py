@@ -22,7 +22,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet_builtin_ops.arithmetic.fixed_point import (
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import (
     clip,
     int32_of,
     multiply_by_quantized_multiplier,
@@ -34,7 +35,6 @@ from oplet_builtin_ops.layers.program import Call, convert, repeated, repeats
 
 __all__ = ["Requantizer", "Rounding"]
 
-Array = NDArray[Any]
 _FLOAT64: Final = np.dtype(np.float64)
 #: By their bytes: unsigned integers, and the sign bit of floats.
 _UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4)}

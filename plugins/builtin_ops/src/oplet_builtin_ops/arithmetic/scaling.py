@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import clip
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip
 
 __all__ = ["ensure_zero_point_is_zero", "power_of_two_exponent", "rescaler", "rounding_shift"]
 

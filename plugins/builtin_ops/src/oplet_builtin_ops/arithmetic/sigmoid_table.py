@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import int32_of
+from oplet.kernels.fixed_point import int32_of
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 
 __all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]

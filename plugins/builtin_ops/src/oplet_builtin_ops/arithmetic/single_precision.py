@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from oplet import Allocation, Context, Node, Registration, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.arithmetic.half import widen_half
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["is_widened", "takes_halves"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
+from oplet.kernels.arrays import Array, Thunk
 
 __all__ = ["TabledLogSoftmax", "TabledSoftmax"]
 

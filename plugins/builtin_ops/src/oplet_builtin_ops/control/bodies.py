@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Callee, Context, Node, Tensor, checkpoint, ensure
 from oplet.errors import PrepareError
-from oplet_builtin_ops.shaping.shapes import Array
+from oplet.kernels.arrays import Array
 
 __all__ = ["LANES", "Body", "prepare_body"]
 

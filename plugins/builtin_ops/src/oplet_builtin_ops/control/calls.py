@@ -7,16 +7,14 @@ outputs of known and equal shapes has outputs of those shapes; otherwise the sha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Callee, Context, Tensor, ensure
+from oplet.kernels.arrays import Array
 
 __all__ = ["Call", "copies", "prepare_branches", "prepare_callee", "set_inputs"]
 
-Array = NDArray[Any]
 Copies = list[tuple[Array, Array]]
 
 

@@ -13,9 +13,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import RandomOptions
 from oplet_builtin_ops.control.philox import PhiloxRandom, Words
-from oplet_builtin_ops.shaping.shapes import ensure_operands, read_ints
 
 __all__ = ["SHAPES", "Stream", "bind_random", "prepare_random"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.control.bodies import Body
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["sorted_order"]
 

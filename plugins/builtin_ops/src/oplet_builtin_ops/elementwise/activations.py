@@ -11,17 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure_type
-from oplet_builtin_ops.arithmetic.fixed_point import (
-    clip,
-    int32_of,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    quantized_range,
-)
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import clip, int32_of, multiply_by_quantized_multiplier, quantize_multiplier, quantized_range
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.lookup import LookupRule, lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, offer_in_place
 
 __all__ = ["bind_lookup", "clamp_registration", "prepare_lookup", "prepare_unary", "scale_ratio", "scaled"]
 

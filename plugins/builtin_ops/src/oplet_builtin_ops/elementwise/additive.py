@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.schema.enums import ActivationFunctionType
-from oplet.schema.options import AddOptions, SubOptions
-from oplet_builtin_ops.arithmetic.fixed_point import (
-    activation_range,
+from oplet.kernels.activations import activation_range
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import (
     clip,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -20,11 +19,13 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     saturating_rounding_doubling_high_mul,
     wrapping_divide_by_pot,
 )
+from oplet.kernels.shapes import offer_in_place
+from oplet.schema.enums import ActivationFunctionType
+from oplet.schema.options import AddOptions, SubOptions
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 __all__ = ["additive_registration"]
 

@@ -5,25 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.broadcasting import broadcast_shape
+from oplet.kernels.fixed_point import clip
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import clip
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.elementwise.blocks import run_blocks
 from oplet_builtin_ops.layers.program import Call, repeated, run_program
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
 
 __all__ = [
     "PairRule",
     "add_pair_scratch",
     "bind_elementwise",
     "bind_pairs",
-    "broadcast_shape",
     "is_quantized",
     "long_rows",
     "long_shapes",
@@ -45,28 +46,6 @@ _CLAMPS: Final = {
     ActivationFunctionType.RELU_N1_TO_1: (-1, 1),
     ActivationFunctionType.RELU6: (0, 6),
 }
-
-
-def broadcast_shape(a: Tensor, b: Tensor) -> Shape:
-    """The shape of an elementwise result: dimensions are equal, or one of them is 1 or missing.
-
-    Raises:
-        EnsureError: the shapes do not fit.
-    """
-    shape = a.shape if a.shape == b.shape else _broadcast(a.shape, b.shape)
-    if shape is None:
-        ensure(False, f"Given shapes, {list(a.shape)} and {list(b.shape)}, are not broadcastable: {a} with {b}.")
-    return cast(Shape, shape)
-
-
-@lru_cache(maxsize=1024)
-def _broadcast(a: Shape, b: Shape) -> Shape | None:
-    """The shape to which two shapes broadcast, None if they do not."""
-    rank = max(len(a), len(b))
-    first, second = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    if not all(m == n or 1 in (m, n) for m, n in zip(first, second)):
-        return None
-    return tuple(n if m == 1 else m for m, n in zip(first, second))
 
 
 def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from oplet import Context
+from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk
 
 __all__ = ["run_blocks", "scratch_shape"]
 

@@ -9,17 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import quantize_multiplier, saturating_rounding_doubling_high_mul, wrapping_divide_by_pot
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import (
-    quantize_multiplier,
-    saturating_rounding_doubling_high_mul,
-    wrapping_divide_by_pot,
-)
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_elementwise, bind_pairs, is_quantized
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 __all__ = ["comparison_registration"]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.elementwise.elementwise import Elementwise
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 __all__ = ["complex_part_registration"]
 

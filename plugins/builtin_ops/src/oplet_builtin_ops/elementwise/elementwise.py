@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interpolation_table, lookup, sampled_table
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.elementwise.binary_arithmetic import is_quantized
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, offer_in_place
 
 __all__ = [
     "Elementwise",

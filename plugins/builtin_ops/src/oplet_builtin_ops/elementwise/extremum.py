@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.elementwise.binary_arithmetic import long_rows
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["extremum_registration"]
 

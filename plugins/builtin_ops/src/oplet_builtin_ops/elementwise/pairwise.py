@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.broadcasting import broadcast_shape
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise, broadcast_shape, long_rows
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, offer_in_place
+from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise, long_rows
 
 __all__ = ["bind_steps", "ensure_no_zeros", "pairwise_registration", "prepare_pairwise"]
 

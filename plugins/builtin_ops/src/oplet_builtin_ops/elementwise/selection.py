@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
 
 __all__ = ["TYPES", "bind_selection", "keeps_declared_shape", "prepare_selection"]
 

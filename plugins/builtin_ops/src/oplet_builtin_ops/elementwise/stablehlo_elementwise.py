@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet_builtin_ops.stablehlo import INTEGERS, ensure_not_quantized
 
-__all__ = ["ARITHMETIC", "LOGIC", "binary", "ensure_same_shape", "in_single_precision", "litert_binary", "quietly", "unary"]
+__all__ = ["ARITHMETIC", "LOGIC", "binary", "in_single_precision", "litert_binary", "quietly", "unary"]
 
 #: The types for which LiteRT has ADD, MULTIPLY, MAXIMUM and MINIMUM, and those for which it has AND.
 ARITHMETIC = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64, *INTEGERS, TensorType.BOOL)
@@ -29,12 +30,6 @@ def quietly(function: Callable[..., Any], *arguments: Any) -> Thunk:
             function(*arguments)
 
     return run
-
-
-def ensure_same_shape(*tensors: Tensor) -> None:
-    """Refuse operands of different shapes."""
-    shapes = {tensor.shape for tensor in tensors}
-    ensure(len(shapes) == 1, f"the operands must have the same shape: {', '.join(map(repr, tensors))}.")
 
 
 def _elementwise(operands: int, function: Callable[..., Any], types: tuple[TensorType, ...], quantized: bool) -> Registration:

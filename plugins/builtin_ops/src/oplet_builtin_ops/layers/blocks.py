@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from oplet import Tensor, TensorType, ensure
-from oplet_builtin_ops.shaping.shapes import Array
+from oplet.kernels.arrays import Array
 
 __all__ = ["block_scales", "block_size", "ensure_blocks", "follow_xnnpack", "from_blocks", "given_scales"]
 

@@ -12,16 +12,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
 from oplet_builtin_ops.layers.rows import strip_size
 from oplet_builtin_ops.layers.windows import Strip, Windows, by_lane, longest_strip, shared_strips
 
 __all__ = ["Products", "filter_matrices", "plan_products"]
-
-Array = NDArray[Any]
 
 
 #: About how many seconds a product takes. The last passes over outputs do not count here: they are many short calls, from which

@@ -13,15 +13,14 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, charge
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
 from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, by_lane, longest_strip, shared_strips, strided
 
 __all__ = ["Taps", "plan_taps"]
 
-Array = NDArray[Any]
 
 #: What np.einsum calls once it has looked whether to work out an order of products.
 _einsum: Final[Any] = (np._core if hasattr(np, "_core") else np.core).multiarray.c_einsum

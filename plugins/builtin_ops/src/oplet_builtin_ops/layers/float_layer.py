@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oplet.kernels.activations import float_activation_range
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import clip
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import clip, float_activation_range
 from oplet_builtin_ops.layers.program import Call, repeated, repeats
 
 __all__ = ["FloatFinish"]
-
-Array = NDArray[Any]
 
 
 @dataclass

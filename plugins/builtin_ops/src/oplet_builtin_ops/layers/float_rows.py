@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, TensorType
+from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.program import run_program
 from oplet_builtin_ops.layers.rows import MANY_ROWS, plan_rows
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 __all__ = ["FloatRows"]
 

@@ -7,16 +7,14 @@ Numerics: tflite/kernels/internal/reference/portable_tensor_utils.cc, internal/o
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oplet_builtin_ops.arithmetic.fixed_point import clip
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import clip
 
 __all__ = ["quantize_asymmetric", "quantize_symmetric", "quantize_to_even"]
 
-Array = NDArray[Any]
 
 # Arrays: numbers would be turned into arrays at each call.
 _MOST = np.array(127, np.float32)

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
+from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -18,7 +19,6 @@ from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmet
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
 from oplet_builtin_ops.layers.weights import weight_data
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["HybridLayer"]
 

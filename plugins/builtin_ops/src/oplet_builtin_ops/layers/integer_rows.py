@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.rows import MANY_ROWS, Rows, plan_rows
 from oplet_builtin_ops.layers.weights import transposed
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["Streamed", "arranged", "plan_integer_rows"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Tensor, ensure
+from oplet.kernels.arrays import Array, Shape
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.shapes import Array, Shape
 
 __all__ = ["MatrixProduct", "plan_product"]
 

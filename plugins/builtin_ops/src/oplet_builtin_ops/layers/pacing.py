@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import checkpoint
+from oplet.kernels.arrays import Array
 
 __all__ = ["WORK", "Call", "call_work", "cut_product", "run_watched", "watched_parts"]
 
-Array = NDArray[Any]
 
 #: A function and its arguments.
 Call = tuple[Callable[..., Any], tuple[Any, ...]]

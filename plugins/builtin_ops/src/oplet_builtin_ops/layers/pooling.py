@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, TensorType, charge, ensure, ensure_type
+from oplet.kernels.activations import activation_range, float_activation_range
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import along
+from oplet.kernels.fixed_point import clip, quantized_range
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.windows import Axis, window_axis
 from oplet.schema.options import Pool2DOptions
-from oplet_builtin_ops.arithmetic.fixed_point import activation_range, clip, float_activation_range, quantized_range
 from oplet_builtin_ops.layers.program import Call, convert, run_program
 from oplet_builtin_ops.layers.window_reduction import MANY_TAPS
-from oplet_builtin_ops.layers.windows import Axis, window_axis
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, along, ensure_operands, ensure_same_type
 
 __all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
 

@@ -11,20 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import repeat
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, charge, checkpoint
 from oplet.errors import LimitError
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.pacing import Call, run_watched, watched_parts
 
 __all__ = [
     "Call", "Calls", "convert", "lane_count", "places", "repeated", "repeats", "run_anew", "run_calls", "run_lanes", "run_program",
 ]  # fmt: skip
 
-Array = NDArray[Any]
 #: What yields the calls of a program, the same ones each time.
 Calls = Callable[[], Iterable[Call]]
 

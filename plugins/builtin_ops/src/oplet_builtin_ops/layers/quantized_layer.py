@@ -12,12 +12,13 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.activations import activation_range
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import ensure_scale, quotient
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import activation_range, ensure_scale, quotient
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.weights import row_sums, weight_data
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = [
     "QuantizedLayer",

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call, convert
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["MANY_ROWS", "Rows", "even_slices", "plan_rows", "strip_size"]
 

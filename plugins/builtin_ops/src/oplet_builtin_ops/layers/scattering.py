@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.windows import Strip, Windows, strided
 
 __all__ = ["Scatter"]
 
-Array = NDArray[Any]
 
 #: Values of a matrix of stamps: what stays in the second-level cache.
 _STAMPS = 1 << 18

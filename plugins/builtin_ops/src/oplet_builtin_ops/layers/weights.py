@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.shaping.shapes import Array
 
 #: The module that only nodes with sparse weights need; builds leave it out where no node of their models has such.
 VARIANTS = {"oplet_builtin_ops.layers.sparse": {"sparse": True}}

@@ -13,8 +13,10 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import along
+from oplet.kernels.operands import ensure_same_type
 from oplet_builtin_ops.layers.program import Call, run_calls, run_program
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, along, ensure_same_type
 
 __all__ = ["MANY_TAPS", "REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
 

@@ -11,95 +11,19 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oplet import ensure
-from oplet.schema.enums import Padding
+from oplet.kernels.arrays import Array
+from oplet.kernels.windows import Axis
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.rows import Slices, even_slices
 
 __all__ = [
-    "Axis", "Strip", "Windows", "border_calls", "by_lane", "longest_strip", "shared_strips", "strided", "transposed_axis",
-    "window_axis",
+    "Strip", "Windows", "border_calls", "by_lane", "longest_strip", "shared_strips", "strided",
 ]  # fmt: skip
-
-Array = NDArray[Any]
 
 
 #: Strips that are remembered, if there are not more.
 _KEPT = 64
-
-
-class Axis(NamedTuple):
-    """One of the two axes that a window slides along.
-
-    Attributes:
-        size: of the map.
-        filter: taps of the window.
-        stride: steps between windows.
-        dilation: steps between taps.
-        out: how many windows there are.
-        before: how much padding comes first.
-    """
-
-    size: int
-    filter: int
-    stride: int
-    dilation: int
-    out: int
-    before: int
-
-    @property
-    def span(self) -> int:
-        """What a window covers, from its first tap to its last."""
-        return (self.filter - 1) * self.dilation + 1
-
-    @property
-    def padded(self) -> int:
-        """The size with the padding that some window reads."""
-        return max(self.before + self.size, (self.out - 1) * self.stride + (self.filter - 1) * self.dilation + 1)
-
-
-@lru_cache(maxsize=1024)
-def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int, dilation: int = 1) -> Axis:
-    """The windows along one axis, by TensorFlow's SAME and VALID rules.
-
-    Raises:
-        EnsureError: a number makes no sense, or the window does not fit into the map.
-    """
-    if stride <= 0 or dilation <= 0 or filter <= 0 or size <= 0:
-        ensure(stride > 0, f"stride_{name} is {stride} and must be above zero.")
-        ensure(dilation > 0, f"dilation_{name}_factor is {dilation} and must be above zero.")
-        ensure(filter > 0, f"the filter's {name} is {filter} and must be above zero.")
-        ensure(False, f"the input's {name} is {size} and must be above zero.")
-    span = (filter - 1) * dilation + 1
-    if padding == Padding.SAME:
-        out = -(-size // stride)
-    else:
-        ensure(
-            size + stride - span > -stride,
-            lambda: (
-                f"the filter covers {span} along the {name} ({filter} taps, dilation {dilation}), the input has only {size}, "
-                "and the padding is VALID."
-            ),
-        )
-        # As C++ divides: what is missing less than a stride gives an empty output.
-        out = max(size + stride - span, 0) // stride
-    return Axis(size, filter, stride, dilation, out, max((out - 1) * stride + span - size, 0) // 2)
-
-
-def transposed_axis(name: str, padding: Padding, size: int, filter: int, stride: int, inputs: int, dilation: int = 1) -> Axis:
-    """The windows of the convolution whose transpose gives `size` values from `inputs` along one axis.
-
-    SAME padding lies where the convolution has it, and says how many inputs there are. With VALID padding there is none: each input
-    has its window, and what windows write beyond `size` is cut off.
-
-    Raises:
-        EnsureError: a number makes no sense.
-    """
-    if padding == Padding.SAME or size <= 0 or filter <= 0 or stride <= 0 or dilation <= 0:
-        return window_axis(name, padding, size, filter, stride, dilation)
-    return Axis(size, filter, stride, dilation, inputs, 0)
 
 
 class Rows(NamedTuple):

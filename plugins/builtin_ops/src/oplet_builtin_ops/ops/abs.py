@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
 from oplet_builtin_ops.elementwise.elementwise import table_registration
-from oplet_builtin_ops.shaping.shapes import Array
 
 
 def _table(source: Tensor, output: Tensor) -> Array:

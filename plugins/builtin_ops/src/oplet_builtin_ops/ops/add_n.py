@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet_builtin_ops.layers.pacing import WORK
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 
 TYPES = (TensorType.FLOAT32, TensorType.INT32)
 

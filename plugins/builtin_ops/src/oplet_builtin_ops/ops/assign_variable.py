@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import Variable, check_handle, find_or_make
-from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -13,8 +13,10 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import ensure_scale, quantized_range
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import BatchMatMulOptions
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantized_range
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
@@ -23,7 +25,6 @@ from oplet_builtin_ops.layers.matrix_product import MatrixProduct, plan_product
 from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
 from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric, exact_type
 from oplet_builtin_ops.layers.rows import even_slices
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _FLOAT32, _INT8, _INT16, _INT32 = TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32
 

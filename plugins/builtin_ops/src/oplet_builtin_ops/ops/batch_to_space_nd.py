@@ -6,7 +6,7 @@ Numerics: tflite/kernels/internal/reference/batch_to_space_nd.h
 from __future__ import annotations
 
 from oplet import Registration
+from oplet.kernels.operands import PLAIN_TYPES
 from oplet_builtin_ops.shaping.batch_blocks import bind_batch_to_space, prepare_batch_to_space
-from oplet_builtin_ops.shaping.shapes import PLAIN_TYPES
 
 REGISTRATION = Registration(prepare=prepare_batch_to_space, bind=bind_batch_to_space, pure=True, types=PLAIN_TYPES)

@@ -7,12 +7,12 @@ for it, else the input of the backward one. Numerics: tflite/kernels/bidirection
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import BidirectionalSequenceLSTMOptions
 from oplet_builtin_ops.recurrent.bidirectional import output_views, read_sources, resize_outputs
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.lstm_tensors import LstmSettings, read_lstm
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 #: The weights of both LSTMs, and those of their auxiliary inputs.
 _SPARSE = frozenset({*range(1, 9), 16, *range(18, 26), 33, *range(40, 48)})

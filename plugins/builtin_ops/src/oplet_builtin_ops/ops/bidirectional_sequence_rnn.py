@@ -7,11 +7,11 @@ Numerics: tflite/kernels/bidirectional_sequence_rnn.cc, internal/kernel_utils.cc
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import BidirectionalSequenceRNNOptions
 from oplet_builtin_ops.recurrent.bidirectional import output_views, read_sources, resize_outputs
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell, RnnTensors
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands
+from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.operands import ensure_operands
 
 TYPES = (
     TensorType.FLOAT32,

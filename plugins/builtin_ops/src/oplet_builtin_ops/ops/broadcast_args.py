@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_few, ensure_operands, ensure_same_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.axes import ensure_few
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 
 _TYPES = (TensorType.INT32, TensorType.INT64)
 

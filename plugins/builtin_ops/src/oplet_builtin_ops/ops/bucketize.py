@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import BucketizeOptions
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.INT32, TensorType.INT64)
 

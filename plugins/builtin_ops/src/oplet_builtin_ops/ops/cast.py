@@ -12,9 +12,10 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk, copier
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.lookup import lookup
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, ensure_operands
 
 #: The types that become one another.
 TYPES: Final = (

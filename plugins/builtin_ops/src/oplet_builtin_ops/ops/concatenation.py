@@ -8,18 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import along, resolve_axis
+from oplet.kernels.fixed_point import ensure_scale, int32_of
+from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, int32_of
-from oplet_builtin_ops.shaping.shapes import (
-    Array,
-    Thunk,
-    along,
-    ensure_operands,
-    ensure_same_quantization,
-    ensure_same_type,
-    resolve_axis,
-)
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,

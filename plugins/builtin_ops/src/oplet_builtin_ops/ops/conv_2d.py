@@ -12,6 +12,9 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_eq, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.windows import window_axis
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
@@ -26,8 +29,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
     rounding_of,
 )
 from oplet_builtin_ops.layers.weights import ensure_bias, transposed
-from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.layers.windows import Strip, Windows
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.UINT8)

@@ -10,13 +10,14 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.convolution_nd import Convolution, window_axes_3d
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.program import run_calls, run_program
 from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 _ZERO = np.zeros((), np.float32)
 

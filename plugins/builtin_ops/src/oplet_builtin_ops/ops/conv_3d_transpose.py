@@ -11,14 +11,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet.kernels.windows import Axis
 from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.convolution_nd import window_axes_3d
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.program import Call, places, run_program
 from oplet_builtin_ops.layers.weights import ensure_bias
-from oplet_builtin_ops.layers.windows import Axis
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
 
 
 def prepare(context: Context, node: Node) -> None:

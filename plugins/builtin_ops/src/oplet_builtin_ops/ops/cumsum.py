@@ -11,9 +11,11 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import along, read_int, resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import CumsumOptions
 from oplet_builtin_ops.layers.program import Call, run_program
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, along, ensure_operands, ensure_same_type, read_int, resolve_axis
 
 #: From so many sums side by side on, adding them slice by slice is faster, unless they lie along the last axis.
 _WIDE: Final = 64

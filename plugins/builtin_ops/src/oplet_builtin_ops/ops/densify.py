@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.layers.sparse import densify
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8)
 

@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.windows import window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.arithmetic.requantize import Rounding
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
@@ -31,8 +34,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
     rounding_of,
 )
 from oplet_builtin_ops.layers.weights import ensure_bias
-from oplet_builtin_ops.layers.windows import Strip, Windows, window_axis
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.layers.windows import Strip, Windows
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 #: The dimension of the filters that counts output channels.

@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FLOAT8_E5M2)
 INTEGERS: Final = (

@@ -11,21 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.activations import activation_range
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip, quantize_multiplier, saturating_rounding_doubling_high_mul, wrapping_divide_by_pot
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import DivOptions
-from oplet_builtin_ops.arithmetic.fixed_point import (
-    activation_range,
-    clip,
-    quantize_multiplier,
-    saturating_rounding_doubling_high_mul,
-    wrapping_divide_by_pot,
-)
 from oplet_builtin_ops.arithmetic.fixed_point_functions import reciprocal
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_elementwise, bind_pairs
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, ensure_no_zeros, prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

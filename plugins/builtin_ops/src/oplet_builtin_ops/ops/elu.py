@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8)
 

@@ -10,9 +10,11 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import CombinerType
 from oplet.schema.options import EmbeddingLookupSparseOptions
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, read_ints
 
 #: Bytes that a value takes on its way to a sum; what masks the numbers of sums between two looks at the clock.
 _SCRATCH, _OFTEN = 8, 1023

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
-from oplet_builtin_ops.shaping.shapes import Thunk, offer_in_place
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.INT16)
 

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet_builtin_ops.shaping.shapes import (
-    Shape,
-    Thunk,
-    copier,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_quantization,
-    read_int,
-    resolve_axis,
-    take_type,
-)
+from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.axes import read_int, resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_quantization, take_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
 
 def _shapes(node: Node) -> list[Shape]:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import FakeQuantOptions
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 #: Added before what follows the point is cut off, it rounds halves up; a half itself would carry 0.49999997 up to 1.
 _HALF = np.nextafter(np.float32(0.5), np.float32(0))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise
 from oplet_builtin_ops.elementwise.pairwise import ensure_no_zeros, prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

@@ -11,8 +11,11 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import resolve_axis
+from oplet.kernels.operands import ensure_operands, take_type
+from oplet.kernels.shapes import refused_in_the_run
 from oplet.schema.options import GatherOptions
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands, refused_in_the_run, resolve_axis, take_type
 
 #: Batches whose slices are taken in a call of their own, and about how many slices are taken together where there are more.
 _FEW: Final = 64

@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import refused_in_the_run
 from oplet_builtin_ops.shaping.positions import row_finder
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, refused_in_the_run
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,

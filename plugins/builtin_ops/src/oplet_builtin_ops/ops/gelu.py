@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import GeluOptions
 from oplet_builtin_ops.arithmetic.gaussian import bind_gelu, bind_gelu_approximate, gelu, gelu_approximate, half_table
 from oplet_builtin_ops.elementwise.elementwise import bind_table, function_table, prepare_elementwise
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

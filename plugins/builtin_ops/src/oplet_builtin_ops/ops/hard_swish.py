@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip, quantize_multiplier, rounding_divide_by_pot
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 Int64s = NDArray[np.int64]
 

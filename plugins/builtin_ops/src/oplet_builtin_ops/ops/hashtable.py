@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import HashtableOptions
 from oplet_builtin_ops.control.resources import HashTable, find_or_make
-from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, charge, ensure
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
-from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 #: Bytes of an entry, and of what it is made from.
 _ENTRY = 160

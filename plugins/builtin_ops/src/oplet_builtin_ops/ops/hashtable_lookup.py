@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, ensure_operands
+from oplet.kernels.arrays import Array
+from oplet.kernels.operands import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import TABLES, HashTable, find, table_handle
-from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import L2NormOptions
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 #: The smallest norm to divide by.

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _PASSES = 2

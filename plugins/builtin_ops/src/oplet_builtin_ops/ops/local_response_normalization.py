@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.options import LocalResponseNormalizationOptions
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

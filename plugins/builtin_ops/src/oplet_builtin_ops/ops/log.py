@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import quantized_range
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
-from oplet_builtin_ops.shaping.shapes import Array
 
 
 def _table(source: Tensor, output: Tensor) -> Array:

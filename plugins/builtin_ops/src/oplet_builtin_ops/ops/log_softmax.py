@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.arithmetic.fixed_point_functions import logarithm
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, distance_scaling, fits_fixed_point
@@ -16,7 +17,6 @@ from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.arithmetic.tabled_softmax import TabledLogSoftmax
 from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 from oplet_builtin_ops.shaping.row_folds import fold_rows
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 #: Steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import all_types_but, ensure_operands
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions
 from oplet_builtin_ops.arithmetic.farmhash import fingerprint64
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, all_types_but, ensure_operands
 
 #: Bytes of an item besides its own; what masks the numbers of the items between two looks at the clock.
 _OBJECT, _OFTEN = 64, 255

@@ -7,6 +7,7 @@ Full: float, hybrid (float activations, int8 weights), integer with 5 intermedia
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import LSTMKernelType
 from oplet.schema.options import LSTMOptions
 from oplet_builtin_ops.recurrent.lstm_basic import bind_basic, prepare_basic
@@ -15,7 +16,6 @@ from oplet_builtin_ops.recurrent.lstm_integer import IntegerLstm
 from oplet_builtin_ops.recurrent.lstm_integer_low import LowIntegerLstm
 from oplet_builtin_ops.recurrent.lstm_tensors import SPARSE_WEIGHTS, LstmSettings, ensure_dense, read_lstm
 from oplet_builtin_ops.recurrent.sequences import Layout
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, refusing
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import refusing
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

@@ -11,12 +11,12 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale, quantize_multiplier, quotient
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import ensure_scale, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import Call, convert, run_calls
 from oplet_builtin_ops.shaping.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *QUANTIZED)
 

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.activations import activation_range
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import MulOptions
-from oplet_builtin_ops.arithmetic.fixed_point import activation_range, multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
-from oplet_builtin_ops.shaping.shapes import Thunk, offer_in_place
 
 PLAIN = (
     TensorType.FLOAT32,

@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Array
+from oplet.kernels.axes import read_int
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.philox import PhiloxRandom, uniform_doubles
 from oplet_builtin_ops.control.randoms import Stream
-from oplet_builtin_ops.shaping.shapes import Array, ensure_operands, read_int
 
 #: Blocks that one invoke takes from the stream for each sample; it uses far fewer.
 _RESERVED = 2 * 256

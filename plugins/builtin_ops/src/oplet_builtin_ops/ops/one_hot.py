@@ -7,8 +7,11 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.axes import read_int
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import OneHotOptions
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
 
 _INDICES = (TensorType.INT32, TensorType.INT64)
 _TYPES = (TensorType.FLOAT32, *_INDICES, TensorType.INT8, TensorType.UINT8, TensorType.BOOL)

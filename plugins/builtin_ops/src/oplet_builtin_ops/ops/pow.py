@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 #: How near to an integer a single exponent of many bases is taken for it.
 _TOLERANCE = np.float32(1e-5)

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.arithmetic.fixed_point import clip, quantized_range
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.broadcasting import broadcast_shape
+from oplet.kernels.fixed_point import clip, quantized_range
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -31,7 +33,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure_type(alpha, TensorType.INT8, TensorType.INT16)
     else:
         ensure_type(alpha, source.type)
-    shape = binary.broadcast_shape(source, alpha)
+    shape = broadcast_shape(source, alpha)
     ensure(
         shape == source.shape, lambda: f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape."
     )

@@ -13,18 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.arithmetic.fixed_point import (
-    clip,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    quantized_range,
-    quotient,
-)
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, quantized_range, quotient
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.layers.program import convert
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 #: What each type may become.
 TARGETS: Final = {

@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, ensure_same_type
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 

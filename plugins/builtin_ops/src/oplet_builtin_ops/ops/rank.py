@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, charge, checkpoint, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import (
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import (
     clip,
     ensure_scale,
     multiply_by_quantized_multiplier_int64,
@@ -21,6 +22,7 @@ from oplet_builtin_ops.arithmetic.fixed_point import (
     single_rounding,
     wide_shift,
 )
+from oplet.kernels.operands import ensure_same_quantization
 from oplet_builtin_ops.layers.pacing import WORK
 from oplet_builtin_ops.layers.program import convert
 from oplet_builtin_ops.shaping.reduction import (
@@ -31,7 +33,6 @@ from oplet_builtin_ops.shaping.reduction import (
     prepare_reduction,
     reduced_axes,
 )
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_same_quantization
 
 #: So many products cost less one by one than as an array.
 _FEW: Final = 8

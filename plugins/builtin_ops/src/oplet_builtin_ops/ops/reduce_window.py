@@ -8,6 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import ReduceWindowFunction
 from oplet.schema.stablehlo_options import ReduceWindowOptions
 from oplet_builtin_ops.layers.window_reduction import (
@@ -17,7 +20,6 @@ from oplet_builtin_ops.layers.window_reduction import (
     fold_windows,
     window_axes,
 )
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, read_ints
 
 _FUNCTIONS = {
     ReduceWindowFunction.ADD: np.add,

@@ -8,17 +8,11 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReshapeOptions
-from oplet_builtin_ops.shaping.shapes import (
-    Shape,
-    Thunk,
-    copier,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_type,
-    read_ints,
-)
 
 #: What numpy arrays can have, and far more than models do.
 _MOST_DIMENSIONS = 64

@@ -15,6 +15,8 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.shapes import defer_or_run
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.program import Call, convert, run_calls, run_program
@@ -28,7 +30,6 @@ from oplet_builtin_ops.shaping.interpolation import (
     mend,
 )
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_run
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 

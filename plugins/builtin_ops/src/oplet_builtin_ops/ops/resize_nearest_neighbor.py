@@ -10,9 +10,10 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
+from oplet.kernels.arrays import Array, Thunk, copier
+from oplet.kernels.shapes import defer_or_run
 from oplet.schema.options import ResizeNearestNeighborOptions
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, defer_or_run
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,

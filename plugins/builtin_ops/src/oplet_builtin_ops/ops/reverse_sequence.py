@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import has_placeholder, refusing
 from oplet.schema.options import ReverseSequenceOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type, has_placeholder, refusing
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

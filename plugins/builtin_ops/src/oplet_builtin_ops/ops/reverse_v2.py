@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type, read_ints, resolve_axis
+from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.axes import read_ints, resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,

@@ -8,7 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
 
 def prepare(context: Context, node: Node) -> None:

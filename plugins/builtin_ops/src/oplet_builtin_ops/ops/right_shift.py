@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import clip
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import clip
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 TYPES = (
     TensorType.INT8,

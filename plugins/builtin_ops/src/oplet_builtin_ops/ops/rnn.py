@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import RNNOptions
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell, RnnTensors
 from oplet_builtin_ops.recurrent.sequences import Layout
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

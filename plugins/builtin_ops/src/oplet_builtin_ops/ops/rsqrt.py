@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, quotient
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.fixed_point_functions import inverse_square_root
 from oplet_builtin_ops.arithmetic.lookup import lookup_table
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.elementwise import function_table, table_registration
-from oplet_builtin_ops.shaping.shapes import Array
 
 #: Fraction bits that the root of a value keeps until it is scaled.
 _FRACTION_BITS = 20

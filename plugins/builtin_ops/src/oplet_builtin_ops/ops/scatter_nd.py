@@ -8,9 +8,12 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_builtin_ops.shaping.segments import combined, grouped
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_ints
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.BOOL, TensorType.INT8, TensorType.INT32, TensorType.INT64)
 

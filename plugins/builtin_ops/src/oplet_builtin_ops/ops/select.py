@@ -6,8 +6,8 @@ Numerics: tflite/kernels/select.cc (kVersionOne)
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.elementwise.selection import TYPES, bind_selection, keeps_declared_shape, prepare_selection
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import ShapeOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import SkipGramOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 _SPACES = b" \t\n\v\f\r"
 #: Bytes that a word of a few letters takes for each of them; that an n-gram takes besides its own, in the list and the output.

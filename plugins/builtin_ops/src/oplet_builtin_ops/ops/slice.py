@@ -6,7 +6,10 @@ from typing import Any
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.errors import PrepareError
-from oplet_builtin_ops.shaping.shapes import Shape, Thunk, copier, ensure_operands, ensure_same_type, has_placeholder, read_ints
+from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import has_placeholder
 
 
 def _ensure_a_value_per_axis(source: Tensor, parameter: Tensor) -> None:

@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16, fits_fixed_point
@@ -19,7 +21,6 @@ from oplet_builtin_ops.arithmetic.tabled_softmax import TabledSoftmax
 from oplet_builtin_ops.layers.program import lane_count, run_calls, run_lanes
 from oplet_builtin_ops.layers.rows import even_slices
 from oplet_builtin_ops.shaping.row_folds import fold_rows
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 #: About how many seconds a value takes.
 _VALUE: Final = 1e-9

@@ -6,8 +6,8 @@ Numerics: tflite/kernels/internal/reference/space_to_batch_nd.h
 from __future__ import annotations
 
 from oplet import Registration
+from oplet.kernels.operands import PLAIN_TYPES
 from oplet_builtin_ops.shaping.batch_blocks import bind_space_to_batch, prepare_space_to_batch
-from oplet_builtin_ops.shaping.shapes import PLAIN_TYPES
 
 REGISTRATION = Registration(
     prepare=prepare_space_to_batch,

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.shaping.positions import row_finder
-from oplet_builtin_ops.shaping.shapes import (
-    Shape,
-    Thunk,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_type,
-    read_ints,
-)
 
 _INDICES = (TensorType.INT32, TensorType.INT64)
 _VALUES = (*_INDICES, TensorType.INT8, TensorType.UINT8, TensorType.FLOAT32)

@@ -5,18 +5,11 @@ from __future__ import annotations
 from itertools import accumulate
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.axes import along, read_int, read_ints, resolve_axis
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import SplitVOptions
-from oplet_builtin_ops.shaping.shapes import (
-    Shape,
-    Thunk,
-    along,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    read_int,
-    read_ints,
-    resolve_axis,
-)
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 

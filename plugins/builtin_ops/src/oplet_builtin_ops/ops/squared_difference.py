@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, quotient
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, quotient
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_pairs
 from oplet_builtin_ops.elementwise.pairwise import bind_steps, prepare_pairwise
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, offer_in_place
 
 #: Values are multiplied by 2**7 before they are scaled to a common step.
 _LEFT_SHIFT = 7

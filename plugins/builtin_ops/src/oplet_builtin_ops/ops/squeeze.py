@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
+from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.axes import resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import SqueezeOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type, resolve_axis
 
 
 def prepare(context: Context, node: Node) -> None:

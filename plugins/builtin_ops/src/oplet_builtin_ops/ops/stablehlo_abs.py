@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, SIGNED, ensure_not_quantized
 
 _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}

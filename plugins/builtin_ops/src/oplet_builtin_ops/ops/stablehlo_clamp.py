@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure, ensure_type
-from oplet_builtin_ops.arithmetic.fixed_point import clip
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.fixed_point import clip
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import FLOATS, INTEGERS, ensure_not_quantized
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet.schema.enums import StablehloComparisonType
 from oplet.schema.stablehlo_options import StablehloCompareOptions
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, VALUES, ensure_values
 
 _RELATIONS = {"EQ": np.equal, "NE": np.not_equal, "GE": np.greater_equal, "GT": np.greater, "LE": np.less_equal, "LT": np.less}

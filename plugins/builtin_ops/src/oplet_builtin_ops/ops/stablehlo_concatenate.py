@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.axes import along
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloConcatenateOptions
 from oplet_builtin_ops.layers.program import run_calls
-from oplet_builtin_ops.shaping.shapes import Thunk, along, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, ensure_axes, ensure_values
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, VALUES, ensure_not_quantized, ensure_values
 
 

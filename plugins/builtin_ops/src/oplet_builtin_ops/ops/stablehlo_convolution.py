@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, charge, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.windows import Axis
 from oplet.schema.stablehlo_options import StablehloConvolutionOptions
 from oplet_builtin_ops.arithmetic.numeric_products import assign_sums, product_type
 from oplet_builtin_ops.layers.convolution_nd import Convolution
 from oplet_builtin_ops.layers.program import Call, run_program
-from oplet_builtin_ops.layers.windows import Axis
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 from oplet_builtin_ops.stablehlo import FLOATS, INTEGERS, attribute, ensure_axes, ensure_not_quantized
 
 

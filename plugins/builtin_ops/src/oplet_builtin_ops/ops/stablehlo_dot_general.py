@@ -7,10 +7,11 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, ensure, ensure_type
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.stablehlo_options import StablehloDotGeneralOptions
 from oplet_builtin_ops.arithmetic.numeric_products import assign_sums, product_type
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, ensure_operands
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, attribute, ensure_axes, ensure_not_quantized
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloDynamicSliceOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.shaping.slice_updates import clamped_starts, ensure_scalar_starts
 from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_values
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet_builtin_ops.shaping.slice_updates import ensure_scalar_starts, ensure_update_fits, update_thunk
 from oplet_builtin_ops.stablehlo import VALUES, ensure_values
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import all_types_but, ensure_operands, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloGatherOptions
 from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_vectors
-from oplet_builtin_ops.shaping.shapes import Thunk, all_types_but, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import attribute, ensure_axes
 
 _REFUSED = (

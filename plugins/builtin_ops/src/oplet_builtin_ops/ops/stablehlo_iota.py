@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
 from oplet.schema.stablehlo_options import StablehloIotaOptions
-from oplet_builtin_ops.shaping.shapes import Thunk
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, declared_shape, ensure_axes
 
 #: Numbers that are counted at once.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import in_single_precision, unary
-from oplet_builtin_ops.shaping.shapes import Array
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS
 
 

@@ -11,11 +11,12 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, checkpoint, ensure
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloReduceOptions
 from oplet_builtin_ops.control.bodies import LANES, Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.stablehlo import HALVES, VALUES, attribute, ensure_axes, ensure_not_quantized, ensure_values
 
 #: From as many values on, what is folded is cut into pieces that are folded side by side.

@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, checkpoint, ensure
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloReduceWindowOptions
 from oplet_builtin_ops.control.bodies import Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.layers.program import places, run_calls
 from oplet_builtin_ops.layers.window_reduction import (
     REDUCIBLE_TYPES,
@@ -23,7 +25,6 @@ from oplet_builtin_ops.layers.window_reduction import (
     window_axes,
 )
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_not_quantized, ensure_values
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.elementwise.stablehlo_elementwise import binary
-from oplet_builtin_ops.shaping.shapes import Array
 from oplet_builtin_ops.stablehlo import FLOATS, INTEGERS
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, ensure
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type
+from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, declared_shape, ensure_values
 
 

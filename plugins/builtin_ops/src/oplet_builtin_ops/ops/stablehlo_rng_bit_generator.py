@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import RngAlgorithm
 from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
 from oplet_builtin_ops.control.philox import philox4x32, threefry2x32
-from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 _BITS = TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64
 _TYPES = (TensorType.UINT64,)

@@ -13,12 +13,13 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, charge, checkpoint, ensure
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloScatterOptions
 from oplet_builtin_ops.control.bodies import Body, prepare_body
 from oplet_builtin_ops.control.regions import body_function, replaces
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_vectors
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_axes, ensure_values
 
 #: What the places of updates take while they are worked out, in bytes for each value.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet_builtin_ops.layers.program import run_calls
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, ensure_values
 
 

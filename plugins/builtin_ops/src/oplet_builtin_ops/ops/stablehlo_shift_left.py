@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, charge, ensure
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloSortOptions
 from oplet_builtin_ops.control.bodies import LANES, Body, prepare_body
 from oplet_builtin_ops.control.regions import comparator, ensure_comparator
 from oplet_builtin_ops.control.sorting import sorted_order
-from oplet_builtin_ops.elementwise.stablehlo_elementwise import ensure_same_shape, quietly
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, resolve_axis
+from oplet_builtin_ops.elementwise.stablehlo_elementwise import quietly
 from oplet_builtin_ops.stablehlo import COMPLEX, VALUES, ensure_values
 
 #: Bytes that a value takes while rows are sorted by a comparison that is recognised, and by any other.

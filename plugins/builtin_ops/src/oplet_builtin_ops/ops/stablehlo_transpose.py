@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, ensure
+from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloTransposeOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type
 from oplet_builtin_ops.stablehlo import VALUES, attribute, ensure_axes, ensure_values
 
 

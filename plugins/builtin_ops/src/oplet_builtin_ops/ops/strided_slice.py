@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk, copier
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import StridedSliceOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, copier, ensure_operands, ensure_same_type, read_ints
 
 #: What numpy indexes with: slices, integers (axes that vanish) and None (new axes).
 Index = tuple[Any, ...]

@@ -12,7 +12,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge
-from oplet_builtin_ops.arithmetic.fixed_point import (
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import (
     clip,
     ensure_scale,
     int32_of,
@@ -31,7 +32,6 @@ from oplet_builtin_ops.shaping.reduction import (
     reduced_axes,
     summing,
 )
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 #: What a sum takes on its way to the output's type, in bytes.
 _SUM_BYTES = 36

@@ -11,15 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.activations import apply_activation
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import ensure_scale, quantize_multiplier
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import SVDFOptions
-from oplet_builtin_ops.arithmetic.fixed_point import apply_activation, ensure_scale, quantize_multiplier
 from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, convert, run_calls
 from oplet_builtin_ops.layers.quantized_layer import exact_type
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 #: The types of feature weights, time weights, bias and state that go with each kind of node.
 _FLOAT = (TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32, TensorType.FLOAT32)

@@ -11,16 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import (
-    Array,
-    Shape,
-    Thunk,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_type,
-    read_int,
-)
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import read_int
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
 #: Bytes that a value takes while rows are sorted.
 _SCRATCH = 16

@@ -5,18 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.axes import read_ints, resolve_axis
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.layers.program import run_calls
-from oplet_builtin_ops.shaping.shapes import (
-    Shape,
-    Thunk,
-    copier,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_type,
-    read_ints,
-    resolve_axis,
-)
 
 #: Values from which on a copy in a few calls is faster, places on the last axis up to which it is, and on the one before from which on.
 _LARGE, _SHORT, _LONG = 8192, 4, 16

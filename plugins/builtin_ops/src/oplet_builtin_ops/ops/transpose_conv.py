@@ -17,6 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.windows import transposed_axis
 from oplet.schema.options import TransposeConvOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -31,8 +35,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.scattering import Scatter
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
-from oplet_builtin_ops.layers.windows import Strip, Windows, transposed_axis
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, ensure_same_type, read_ints
+from oplet_builtin_ops.layers.windows import Strip, Windows
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _FLOATS = {TensorType.FLOAT32: np.float32, TensorType.FLOAT64: np.float64}

@@ -7,12 +7,12 @@ diagonal matrices. Numerics: tflite/kernels/unidirectional_sequence_lstm.cc, lst
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
 from oplet.schema.options import UnidirectionalSequenceLSTMOptions
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.lstm_integer import IntegerLstm
 from oplet_builtin_ops.recurrent.lstm_tensors import SPARSE_WEIGHTS, LstmSettings, ensure_dense, read_lstm
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
-from oplet_builtin_ops.shaping.shapes import Thunk
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -6,10 +6,11 @@ Numerics: tflite/kernels/unidirectional_sequence_rnn.cc, internal/kernel_utils.c
 from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import SequenceRNNOptions
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell, RnnTensors
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

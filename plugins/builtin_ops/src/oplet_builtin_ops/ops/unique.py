@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import UniqueOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, ensure_same_type
 
 #: Bytes that a value takes while all are sorted.
 _SCRATCH = 40

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import VarHandleOptions
 from oplet_builtin_ops.control.resources import variable_number
-from oplet_builtin_ops.shaping.shapes import ensure_operands
 
 
 def init(context: Context, buffer: Any) -> int:

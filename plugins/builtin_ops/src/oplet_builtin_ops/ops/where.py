@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands, refusing
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import refusing
 
 _TYPES = (
     TensorType.BOOL, TensorType.FLOAT32, TensorType.INT64, TensorType.INT32, TensorType.INT8, TensorType.UINT8,

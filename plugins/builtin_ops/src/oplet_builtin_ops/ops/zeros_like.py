@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 

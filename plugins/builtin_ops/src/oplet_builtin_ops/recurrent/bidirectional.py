@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.recurrent.sequences import Layout
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["Sources", "output_views", "read_sources", "resize_outputs"]
 

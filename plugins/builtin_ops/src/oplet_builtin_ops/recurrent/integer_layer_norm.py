@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Tensor, checkpoint
-from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import clip, ensure_scale, multiply_by_quantized_multiplier, quantize_multiplier
 from oplet_builtin_ops.arithmetic.integer_products import rescale_calls
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["IntegerLayerNorm", "inverse_square_root"]
 

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, quantize_multiplier
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.gate_tables import logistic_table, tanh_table
 from oplet_builtin_ops.arithmetic.integer_products import shift_calls
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.recurrent.lstm_float import sigmoid_calls
 from oplet_builtin_ops.recurrent.lstm_integer import look_up_calls
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 __all__ = ["bind_basic", "prepare_basic"]
 

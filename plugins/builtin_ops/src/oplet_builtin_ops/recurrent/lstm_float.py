@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Tensor, checkpoint
+from oplet.kernels.activations import apply_activation
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import apply_activation, clip
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
 from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, recurrent_products, stacked
 from oplet_builtin_ops.recurrent.sequences import Layout
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["FloatLstm"]
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.layers.program import Call
@@ -23,7 +24,6 @@ from oplet_builtin_ops.recurrent.lstm_integer import clip_calls, effective_scale
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
 from oplet_builtin_ops.recurrent.recurrent_products import all_constant
 from oplet_builtin_ops.recurrent.sequences import Layout
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["LowIntegerLstm"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Shape
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.shaping.shapes import Shape
 
 __all__ = ["SPARSE_WEIGHTS", "Gate", "LstmSettings", "LstmTensors", "ensure_dense", "read_lstm"]
 

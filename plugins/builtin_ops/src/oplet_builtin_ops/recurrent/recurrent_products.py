@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure
-from oplet_builtin_ops.arithmetic.fixed_point import ensure_scale
+from oplet.kernels.arrays import Array
+from oplet.kernels.fixed_point import ensure_scale
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 from oplet_builtin_ops.layers.sparse import densify
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["DiagonalProduct", "Product", "all_constant", "recurrent_products", "stacked"]
 

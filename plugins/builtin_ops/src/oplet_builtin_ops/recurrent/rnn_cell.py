@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.activations import apply_activation
+from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.fixed_point import apply_activation
 from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant
 from oplet_builtin_ops.recurrent.sequences import Layout
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["RnnCell", "RnnTensors"]
 

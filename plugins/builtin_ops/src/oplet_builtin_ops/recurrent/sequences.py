@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from oplet import Tensor, ensure
-from oplet_builtin_ops.shaping.shapes import Array, Shape
+from oplet.kernels.arrays import Array, Shape
 
 __all__ = ["Layout", "sequence_layout"]
 

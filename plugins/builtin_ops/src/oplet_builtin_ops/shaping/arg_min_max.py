@@ -12,18 +12,12 @@ from functools import partial
 import numpy as np
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import read_int, resolve_axis
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ArgMaxOptions, ArgMinOptions
 from oplet_builtin_ops.layers.program import Call, run_program
-from oplet_builtin_ops.shaping.shapes import (
-    Array,
-    Shape,
-    Thunk,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    read_int,
-    resolve_axis,
-)
 
 __all__ = ["TYPES", "bind_arg_max", "bind_arg_min", "prepare_arg"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["fast_suppression", "regular_suppression", "suppress"]
 

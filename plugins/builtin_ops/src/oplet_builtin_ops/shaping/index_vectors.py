@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Shape
+from oplet.kernels.arrays import Array, Shape
 
 __all__ = ["ensure_index_vectors", "index_vectors"]
 

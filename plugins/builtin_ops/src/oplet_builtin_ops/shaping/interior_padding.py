@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oplet.kernels.arrays import Array
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.shapes import Array
 
 __all__ = ["AxisPadding", "padding_calls"]
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from oplet.kernels.arrays import Array, Shape
 from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.shaping.shapes import Array, Shape
 
 __all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate", "mend"]
 

@@ -8,17 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import (
-    Array,
-    Shape,
-    Thunk,
-    along,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_quantization,
-    ensure_same_type,
-)
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import along
+from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
 __all__ = ["bind_pad", "prepare_pad"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, charge, ensure
-from oplet_builtin_ops.shaping.shapes import Array, Shape
+from oplet.kernels.arrays import Array, Shape
 
 __all__ = ["row_finder", "row_positions"]
 

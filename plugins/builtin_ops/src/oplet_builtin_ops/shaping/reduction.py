@@ -13,20 +13,12 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import read_ints, resolve_axes
+from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReducerOptions
 from oplet_builtin_ops.shaping.row_folds import fold_rows
-from oplet_builtin_ops.shaping.shapes import (
-    Array,
-    Shape,
-    Thunk,
-    defer_or_resize,
-    defer_or_run,
-    ensure_operands,
-    ensure_same_quantization,
-    ensure_same_type,
-    read_ints,
-    resolve_axes,
-)
 
 __all__ = [
     "NUMBERS",

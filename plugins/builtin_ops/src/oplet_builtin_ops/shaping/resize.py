@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Shape, defer_or_resize, ensure_operands, read_ints, take_type
+from oplet.kernels.arrays import Shape
+from oplet.kernels.axes import read_ints
+from oplet.kernels.operands import ensure_operands, take_type
+from oplet.kernels.shapes import defer_or_resize
 
 __all__ = ["prepare_resize", "resized_shapes"]
 

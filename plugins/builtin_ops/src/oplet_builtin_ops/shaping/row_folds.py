@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.layers.program import Call, run_program
-from oplet_builtin_ops.shaping.shapes import Array, Thunk
 
 __all__ = ["fold_rows"]
 

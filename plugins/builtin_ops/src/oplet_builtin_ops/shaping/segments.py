@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk, defer_or_resize, defer_or_run, ensure_operands, read_int
+from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.axes import read_int
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import defer_or_resize, defer_or_run
 
 __all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet import Tensor, ensure, ensure_type
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, copier, ensure_same_type
+from oplet.kernels.arrays import Array, Thunk, copier
+from oplet.kernels.operands import ensure_same_type
 from oplet_builtin_ops.stablehlo import INTEGERS
 
 __all__ = ["clamped_starts", "ensure_scalar_starts", "ensure_update_fits", "update_thunk"]

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.axes import read_int
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
 from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands, read_int
 
 __all__ = ["TYPES", "bind_suppression", "prepare_suppression"]
 

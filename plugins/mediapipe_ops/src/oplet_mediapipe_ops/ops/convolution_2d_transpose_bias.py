@@ -14,10 +14,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.windows import padding_before, windows_in
 from oplet.schema.enums import Padding
-from oplet_mediapipe_ops.nodes import Array, Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import transpose_conv_params
-from oplet_mediapipe_ops.windows import padding_before, taps, windows_in
+from oplet_mediapipe_ops.windows import taps
 
 #: Taps whose views are kept; those of more are made anew in each run.
 _KEPT = 1 << 12
@@ -47,7 +49,7 @@ def _large(declared: int, small: int, stride: int, window: int, padding: Padding
     """The output's size along one axis."""
     if small == 0:
         return 0
-    if declared > 0 and windows_in(declared, stride, window, padding) == small:
+    if declared > 0 and windows_in(declared, window, stride, padding) == small:
         return declared
     whole = stride * (small - 1) + window
     return whole - max(0, window - (small - 1) % stride - 1) if padding == Padding.SAME else whole
@@ -59,7 +61,7 @@ def bind(context: Context, node: Node) -> Thunk:
     output, stamp = node.outputs[0].data, temporary.data
     filters, *_, depth = weights.shape
     down, across = (
-        taps(small, large, stride, window, padding_before(small, large, stride, window))
+        taps(small, large, stride, window, padding_before(small, large, window, stride))
         for small, large, stride, window in zip(source.shape[1:3], output.shape[1:3], strides, weights.shape[1:3])
     )
     pixels, stamps = source.data.reshape(-1, depth), stamp.reshape(-1, filters)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
-from oplet_mediapipe_ops.attributes import integer, integers, number
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.options import integer, integers, number
 from oplet_mediapipe_ops.landmarks import Crop, bounding_box, prepare_landmarks, turned
-from oplet_mediapipe_ops.nodes import Array, Thunk
 
 #: Landmarks beyond this are taken for being there.
 _FAR = 100_000.0

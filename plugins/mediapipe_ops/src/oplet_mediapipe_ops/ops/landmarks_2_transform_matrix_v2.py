@@ -11,9 +11,9 @@ import math
 from typing import Any, NamedTuple
 
 from oplet import Context, Node, Registration, TensorType, ensure
-from oplet_mediapipe_ops.attributes import integer, number
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.options import integer, number
 from oplet_mediapipe_ops.landmarks import Crop, bounding_box, prepare_landmarks, turned
-from oplet_mediapipe_ops.nodes import Thunk
 
 
 class _Options(NamedTuple):

@@ -11,10 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.windows import padding_before, windows_in
 from oplet.schema.enums import ActivationFunctionType
-from oplet_mediapipe_ops.nodes import Thunk, ensure_operands
 from oplet_mediapipe_ops.structs import pool_params
-from oplet_mediapipe_ops.windows import padding_before, taps, windows_in
+from oplet_mediapipe_ops.windows import taps
 
 _LOWEST = np.finfo(np.float32).min
 _BOUNDS = {
@@ -36,7 +38,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(params.activation in _BOUNDS, f"{node.op_name} cannot be followed by the fused activation {params.activation.name}.")
     batch, *sizes, channels = source.shape
     small = [
-        windows_in(size, stride, window, params.padding) for size, stride, window in zip(sizes, params.strides, params.window)
+        windows_in(size, window, stride, params.padding) for size, stride, window in zip(sizes, params.strides, params.window)
     ]
     ensure(min(small) >= 0, f"a window of {params.window} does not fit into {source}.")
     shape = (batch, *small, channels)
@@ -51,7 +53,7 @@ def bind(context: Context, node: Node) -> Thunk:
     if not values.size:
         return lambda: None
     down, across = (
-        taps(small, large, stride, window, padding_before(small, large, stride, window))
+        taps(small, large, stride, window, padding_before(small, large, window, stride))
         for small, large, stride, window in zip(values.shape[1:3], source.shape[1:3], params.strides, params.window)
     )
     width, bounds = params.window[1], _BOUNDS[params.activation]

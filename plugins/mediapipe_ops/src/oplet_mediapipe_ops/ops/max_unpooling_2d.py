@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
-from oplet_mediapipe_ops.nodes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
 from oplet_mediapipe_ops.structs import pool_params
 from oplet_mediapipe_ops.windows import taps
 

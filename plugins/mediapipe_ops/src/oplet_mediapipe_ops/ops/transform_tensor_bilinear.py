@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_mediapipe_ops.attributes import integer, integers
-from oplet_mediapipe_ops.nodes import Thunk, ensure_matrix, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import integer, integers
+from oplet_mediapipe_ops.nodes import ensure_matrix
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from oplet import Context, Node, NodeLimits, decline
+from oplet.kernels.axes import read_int, resolve_axis
 from oplet_builtin_ops.ops.arg_max import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.shapes import read_int, resolve_axis
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.searching import ARG_MAX
 from oplet_numba_ops.shares import WORTH_VALUES, cut, each

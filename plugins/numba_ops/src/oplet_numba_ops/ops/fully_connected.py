@@ -5,12 +5,13 @@ few rows of float32 with such weights; weights and bias constant.
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
+from oplet.kernels.windows import Axis
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.layers.float_rows import FloatRows
 from oplet_builtin_ops.layers.hybrid_rows import HybridRows
 from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
 from oplet_builtin_ops.layers.weights import CLAMPS
-from oplet_builtin_ops.layers.windows import Axis, Windows
+from oplet_builtin_ops.layers.windows import Windows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
 from oplet_numba_ops.finishing import float_finishing
 from oplet_numba_ops.hybrid import plan_hybrid_rows

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, decline
-from oplet_builtin_ops.arithmetic.fixed_point import quantize_multiplier, quantized_range, quotient
+from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.reduction import reduced_axes
 from oplet_numba_ops.fixed_point import scaling

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_builtin_ops.arithmetic.fixed_point import quantized_range
+from oplet.kernels.fixed_point import quantized_range
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
 from oplet_builtin_ops.ops.quantize import loses as _loses
 from oplet_numba_ops.flat import plan_flat

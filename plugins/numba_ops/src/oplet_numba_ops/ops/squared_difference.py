@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.ops.squared_difference import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.shapes import offer_in_place
 from oplet_numba_ops.float_pairs import SQUARED_DIFFERENCE, bind_float_pair, float_pair_kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.pairs import operands

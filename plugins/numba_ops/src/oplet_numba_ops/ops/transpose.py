@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, NodeLimits, decline
+from oplet.kernels.axes import read_ints
 from oplet_builtin_ops.ops.transpose import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.shapes import read_ints
 from oplet_numba_ops.flat import worth_sharing
 from oplet_numba_ops.memory import flat
 from oplet_numba_ops.overriding import Bind, Thunk, override

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_signal_ops.attributes import integer
-from oplet_signal_ops.nodes import Thunk, ensure_operands, ensure_vector
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.options import integer
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
-from oplet_signal_ops.nodes import Array, Thunk, ensure_operands, ensure_vector
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
 
 _LOWEST = -0x8000
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet_signal_ops.attributes import integer
-from oplet_signal_ops.nodes import Array, Thunk, ensure_operands, ensure_vector
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.options import integer
 
 #: Of all bands together. A few bytes of widths could ask for any amount of work and memory.
 _MOST_FREQUENCIES = 2**22

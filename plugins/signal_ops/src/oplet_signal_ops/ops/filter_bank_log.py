@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure_type
-from oplet_signal_ops.attributes import integer
-from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, ensure_operands, ensure_vector
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.options import integer
+from oplet_signal_ops.nodes import AT_ONCE
 
 #: What log2(1 + x) - x is at x = 0, 1/128, ..., 1, with 16 bits behind the point.
 _BULGE = np.round(65536 * (np.log2(1 + np.arange(129) / 128) - np.arange(129) / 128)).astype(np.int64)

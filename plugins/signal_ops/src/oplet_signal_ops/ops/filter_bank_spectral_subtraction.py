@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
-from oplet_signal_ops.attributes import flag, integer
-from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, add_state, ensure_operands, ensure_vector
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.options import flag, integer
+from oplet_signal_ops.nodes import AT_ONCE, add_state
 
 
 def prepare(context: Context, node: Node) -> None:

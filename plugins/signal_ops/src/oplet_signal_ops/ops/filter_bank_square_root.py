@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
-from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, ensure_operands, ensure_vector
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet_signal_ops.nodes import AT_ONCE
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -14,8 +14,10 @@ import math
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_signal_ops.attributes import flag, integer
-from oplet_signal_ops.nodes import Thunk, add_state, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import flag, integer
+from oplet_signal_ops.nodes import add_state
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 
 from oplet import Context, Node, Registration, ensure, ensure_type
-from oplet_signal_ops.attributes import ensure_declared_type, integer
-from oplet_signal_ops.nodes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import integer
+from oplet_signal_ops.attributes import ensure_declared_type
 from oplet_signal_ops.real_fft import TYPES, ensure_length, inverse_transform
 
 

@@ -12,8 +12,11 @@ import math
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
-from oplet_signal_ops.attributes import ensure_declared_type, integer
-from oplet_signal_ops.nodes import Array, Thunk, add_state, ensure_operands
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import integer
+from oplet_signal_ops.attributes import ensure_declared_type
+from oplet_signal_ops.nodes import add_state
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT16)
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
-from oplet_signal_ops.attributes import integer
-from oplet_signal_ops.nodes import AT_ONCE, Array, Thunk, ensure_operands, ensure_vector
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands, ensure_vector
+from oplet.kernels.options import integer
+from oplet_signal_ops.nodes import AT_ONCE
 
 #: Values of a gain table: two of their own for 0 and 1, and pieces of four for 2 to 31 bits, but three for 32.
 _TABLE_SIZE = 125

@@ -25,11 +25,11 @@ from typing import Final
 import numpy as np
 
 from oplet import BuiltinOperator, Context, Node, Registration, TensorType, decline
+from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet_builtin_ops.control.calls import prepare_callee
 from oplet_builtin_ops.layers.program import Call, lane_count, places, run_lanes, run_program
 from oplet_builtin_ops.shaping.row_folds import fold_rows
-from oplet_builtin_ops.shaping.shapes import Array, Shape, Thunk
 
 _FLOAT32, _FLOAT16 = TensorType.FLOAT32, TensorType.FLOAT16
 _TYPES: Final = (_FLOAT32, _FLOAT16)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet_builtin_ops.custom_options import CustomOptions
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import CustomOptions
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:

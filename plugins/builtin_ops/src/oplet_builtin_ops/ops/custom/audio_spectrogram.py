@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
-from oplet_builtin_ops.custom_options import CustomOptions
-from oplet_builtin_ops.shaping.shapes import Thunk, ensure_operands
+from oplet.kernels.arrays import Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import CustomOptions
 
 #: Samples that are transformed at once, in whole windows; and what each of one window takes: window, weights, spectrum, squares.
 _AT_ONCE, _BYTES_PER_SAMPLE = 1 << 16, 40

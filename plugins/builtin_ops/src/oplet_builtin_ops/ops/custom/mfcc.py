@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
-from oplet_builtin_ops.custom_options import CustomOptions
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import CustomOptions
 
 _FLOOR = 1e-12
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
-from oplet_builtin_ops.custom_options import CustomOptions
+from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.operands import ensure_operands
+from oplet.kernels.options import CustomOptions
 from oplet_builtin_ops.shaping.box_suppression import fast_suppression, regular_suppression
-from oplet_builtin_ops.shaping.shapes import Array, Thunk, ensure_operands
 
 TYPES = (TensorType.FLOAT32, TensorType.UINT8)
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oplet import TensorType
+from oplet.kernels import fixed_point as fp
+from oplet.kernels.activations import activation_range, apply_activation
 from oplet.schema.enums import ActivationFunctionType as Act
-from oplet_builtin_ops.arithmetic import fixed_point as fp
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 
@@ -121,12 +122,12 @@ def test_halves_below_zero_are_rounded_up_where_vectors_do_it() -> None:
 def test_activations_become_clamps(
     activation: Act, type: TensorType, scale: float, zero_point: int, expected: tuple[int, int]
 ) -> None:
-    assert fp.activation_range(activation, type, scale, zero_point) == expected
+    assert activation_range(activation, type, scale, zero_point) == expected
 
 
 def test_float_activations_work_in_place() -> None:
     x = np.array([-2.0, 0.5, 7.0], np.float32)
     for activation, expected in [(Act.NONE, x), (Act.RELU, [0, 0.5, 7]), (Act.RELU6, [0, 0.5, 6]), (Act.TANH, np.tanh(x))]:
         y = x.copy()
-        fp.apply_activation(y, activation)
+        apply_activation(y, activation)
         np.testing.assert_array_equal(y, expected)

@@ -1,0 +1,61 @@
+"""Fused activations: their bounds on floats and on quantized outputs. Numerics: tflite/kernels/kernel_util.cc"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet.kernels.fixed_point import clip, quantized_range
+from oplet.schema.enums import ActivationFunctionType, TensorType
+
+__all__ = ["activation_range", "apply_activation", "float_activation_range"]
+
+_ACTIVATIONS: Final = {
+    ActivationFunctionType.RELU: (0.0, math.inf),
+    ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
+    ActivationFunctionType.RELU6: (0.0, 6.0),
+}
+
+
+@lru_cache(maxsize=1024)
+def activation_range(activation: ActivationFunctionType, type: TensorType, scale: float, zero_point: int) -> tuple[int, int]:
+    """The clamp that a fused activation becomes on a quantized output: its own range cut to the type's.
+
+    Of a scale that is very small a bound is beyond the type's range, as XNNPACK has it; LiteRT's other kernels refuse the node, or
+    clamp to what is in memory, where int32 does not hold it. A scale of 0 stands for nothing but 0, which is at the zero point.
+    """
+    lowest, highest = quantized_range(type)
+    if activation not in _ACTIVATIONS:
+        return lowest, highest
+
+    def quantize(bound: float) -> int:
+        # LiteRT divides in float32 and rounds halves away from zero.
+        with np.errstate(all="ignore"):
+            steps = float(np.float32(bound) / np.float32(scale)) if bound else 0.0
+        steps = min(max(steps, -(2.0**31)), 2.0**31)
+        return zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
+
+    low, high = _ACTIVATIONS[activation]
+    return max(lowest, quantize(low)), highest if math.isinf(high) else min(highest, quantize(high))
+
+
+@cache
+def float_activation_range(activation: ActivationFunctionType) -> tuple[np.float32, np.float32]:
+    """The clamp of a fused activation on floats; infinite where it has no bound. TANH and SIGN_BIT are no clamps."""
+    low, high = _ACTIVATIONS.get(activation, (-math.inf, math.inf))
+    return np.float32(low), np.float32(high)
+
+
+def apply_activation(array: NDArray[Any], activation: ActivationFunctionType) -> None:
+    """Apply a fused activation to floats, in place."""
+    if activation in _ACTIVATIONS:
+        low, high = _ACTIVATIONS[activation]
+        clip(array, array.dtype.type(low), array.dtype.type(high), array)
+    elif activation == ActivationFunctionType.TANH:
+        np.tanh(array, array)
+    elif activation == ActivationFunctionType.SIGN_BIT:
+        array[...] = np.signbit(array)

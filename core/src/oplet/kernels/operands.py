@@ -1,0 +1,87 @@
+"""Checks of a node's operands: how many there are, of which types, quantizations and shapes."""
+
+from __future__ import annotations
+
+from oplet.ops.context import Node, ensure, ensure_type
+from oplet.ops.tensor import Tensor
+from oplet.schema.enums import TensorType
+
+__all__ = [
+    "PLAIN_TYPES",
+    "all_types_but",
+    "ensure_operands",
+    "ensure_plain",
+    "ensure_same_quantization",
+    "ensure_same_shape",
+    "ensure_same_type",
+    "ensure_vector",
+    "take_type",
+]
+
+#: Types whose values are not 1, 2, 4 or 8 bytes long; ops that only move bytes take all others.
+_NOT_PLAIN = {
+    TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT, TensorType.COMPLEX128,
+    TensorType.INT4, TensorType.INT2, TensorType.UINT4,
+}  # fmt: skip
+
+
+#: The types whose values kernels move without a look at them.
+PLAIN_TYPES = tuple(type for type in TensorType if type not in _NOT_PLAIN)
+
+
+def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
+    """The types that an op takes which only has to refuse some."""
+    return tuple(type for type in TensorType if type not in refused)
+
+
+def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:
+    """Refuse the node unless it has `inputs` inputs, at most `optional` more, and `outputs` outputs."""
+    given = node.inputs
+    if not inputs <= len(given) <= inputs + optional:
+        wanted = f"{inputs}" if not optional else f"{inputs} to {inputs + optional}"
+        ensure(False, f"it has {len(given)} inputs and takes {wanted}.")
+    if len(node.outputs) != outputs:
+        ensure(False, f"it has {len(node.outputs)} outputs and gives {outputs}.")
+    if None in given[:inputs]:
+        ensure(False, f"input {given.index(None)} is left out (-1) and may not be.")  # type: ignore[arg-type]
+
+
+def ensure_same_type(a: Tensor, b: Tensor) -> None:
+    """Refuse the node unless both tensors hold the same type."""
+    ensure(a.type == b.type, lambda: f"{a} and {b} must have the same type.")
+
+
+def ensure_plain(tensor: Tensor, *, strings: bool = False) -> None:
+    """Refuse the node unless the tensor's values are 1, 2, 4 or 8 bytes long, or strings where the op takes them."""
+    ensure(
+        tensor.type not in _NOT_PLAIN or (strings and tensor.type == TensorType.STRING),
+        lambda: f"{tensor} is of type {tensor.type.name}, whose values this op does not move.",
+    )
+
+
+def take_type(output: Tensor, source: Tensor) -> None:
+    """Give the output the input's type, whatever the model declares; LiteRT does so for some ops."""
+    output.type, output.dtype = source.type, source.dtype
+
+
+def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
+    """Refuse the node unless both tensors have the same scale and zero point (LiteRT compares them exactly)."""
+    ensure(
+        a.scale == b.scale and a.zero_point == b.zero_point,
+        lambda: (
+            f"{a} has scale {a.scale:g} and zero point {a.zero_point}, {b} has {b.scale:g} and {b.zero_point}; "
+            "this op does not rescale, so they must be equal."
+        ),
+    )
+
+
+def ensure_same_shape(*tensors: Tensor) -> None:
+    """Refuse the node unless all tensors have one shape."""
+    if len({tensor.shape for tensor in tensors}) > 1:
+        ensure(False, f"the operands must have the same shape: {', '.join(map(repr, tensors))}.")
+
+
+def ensure_vector(tensor: Tensor, type: TensorType) -> None:
+    """Refuse the node unless the tensor has one dimension and is of the type."""
+    ensure_type(tensor, type)
+    ensure(tensor.ndim == 1, lambda: f"{tensor} must have one dimension.")

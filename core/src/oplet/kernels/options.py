@@ -1,0 +1,132 @@
+"""Custom options of a node: FlexBuffers maps, read strictly or as LiteRT's C++ reads them, and structs of int32.
+
+The strict readers take a map, as `Node.custom_map()` gives it, and refuse what is missing, of another kind or out of bounds:
+
+    >>> integer({"size": 3}, "size", least=1)
+    3
+    >>> integers({"size": [3, 4]}, "size", least=1, count=2)
+    [3, 4]
+    >>> number({}, "scale", default=1.0)
+    1.0
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from oplet.ops.context import Node, ensure
+
+__all__ = ["CustomOptions", "flag", "int32s", "integer", "integers", "number"]
+
+#: C++ kernels keep integers as int32.
+_LARGEST = 2**31 - 1
+
+
+def integer(options: Mapping[str, Any], key: str, *, least: int = 0, most: int = _LARGEST, default: int | None = None) -> int:
+    """The integer under `key`, which may be written as a float without a fraction.
+
+    Raises:
+        EnsureError: it is missing (unless there is a default), no integer, below `least` or above `most`.
+    """
+    value: Any = options.get(key, default)
+    ensure(
+        _is_whole(value) and least <= value <= most,
+        lambda: f"the option '{key}' is {_shown(value)}; it must be an integer from {least} to {most}.",
+    )
+    return int(value)
+
+
+def integers(options: Mapping[str, Any], key: str, *, least: int = 0, most: int = _LARGEST, count: int = 0) -> list[int]:
+    """The integers under `key`: `count` of them, or any number but none.
+
+    Raises:
+        EnsureError: there is no such list, or one of its values is no integer, below `least` or above `most`.
+    """
+    value: Any = options.get(key)
+    ensure(
+        isinstance(value, list) and (len(value) == count if count else bool(value)),
+        lambda: f"the option '{key}' is {_shown(value)}; it must be a list of {count or 'one or more'} integers.",
+    )
+    for item in value:
+        if not (_is_whole(item) and least <= item <= most):
+            ensure(False, f"the option '{key}' holds {_shown(item)}; its values must be integers from {least} to {most}.")
+    return [int(item) for item in value]
+
+
+def number(options: Mapping[str, Any], key: str, *, default: float | None = None) -> float:
+    """The finite number under `key`.
+
+    Raises:
+        EnsureError: it is missing (unless there is a default), no number, infinite or NaN.
+    """
+    value: Any = options.get(key, default)
+    ensure(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value),
+        lambda: f"the option '{key}' is {_shown(value)}; it must be a finite number.",
+    )
+    return float(value)
+
+
+def flag(options: Mapping[str, Any], key: str) -> bool:
+    """The truth value under `key`, which may be written as an integer.
+
+    Raises:
+        EnsureError: it is missing or neither.
+    """
+    value: Any = options.get(key)
+    ensure(isinstance(value, int), lambda: f"the option '{key}' is {_shown(value)}; it must be true or false.")
+    return bool(value)
+
+
+def int32s(node: Node, count: int) -> tuple[int, ...]:
+    """The first `count` integers of custom options that are a C struct of int32.
+
+    Raises:
+        EnsureError: the options are shorter.
+    """
+    options = node.custom_options
+    ensure(
+        len(options) >= 4 * count,
+        lambda: f"the custom options have {len(options)} bytes; {node.op_name} reads {count} integers of 4 bytes from them.",
+    )
+    return struct.unpack_from(f"<{count}i", options)
+
+
+def _is_whole(value: Any) -> bool:
+    return value.is_integer() if isinstance(value, float) else isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is None else f"{value!r:.60}"
+
+
+class CustomOptions:
+    """The options of a node as LiteRT reads FlexBuffers: what is missing is zero, and numbers become the type that is asked for."""
+
+    def __init__(self, node: Node) -> None:
+        self._map: dict[str, Any] = node.custom_map()
+
+    def has(self, key: str) -> bool:
+        """Whether the option is given."""
+        return self._map.get(key) is not None
+
+    def real(self, key: str) -> float:
+        """A number."""
+        value = self._map.get(key)
+        if value is None:
+            return 0.0
+        ensure(isinstance(value, (bool, int, float)), f"the custom option {key} is {value!r}, not a number.")
+        return float(value)
+
+    def integer(self, key: str) -> int:
+        """A whole number; fractions are cut off."""
+        value = self.real(key)
+        ensure(math.isfinite(value), f"the custom option {key} is {value}, not a whole number.")
+        return int(value)
+
+    def boolean(self, key: str) -> bool:
+        """Whether it is given and not zero."""
+        return bool(self.real(key))
