@@ -14,7 +14,8 @@ import numpy as np
 
 from oplet import Callee, Context, Node, Tensor, TensorType, ensure
 from oplet.errors import LimitError
-from oplet_builtin_ops.control.calls import Array, copies, prepare_callee, set_inputs
+from oplet.kernels.arrays import Array
+from oplet_builtin_ops.control.calls import copies, prepare_callee, set_inputs
 
 __all__ = ["bind_loop", "prepare_loop"]
 
