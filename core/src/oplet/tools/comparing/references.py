@@ -16,8 +16,8 @@ from oplet.errors import TensorError
 from oplet.model.files import read_file
 from oplet.tools.arrays import Header, npz_names, read_npy, read_npz
 from oplet.tools.children import TimeoutExpired, run_python
-from oplet.tools.inputs import quantize
 from oplet.tools.litert_rival import RIVALS, RivalError
+from oplet.tools.values.scaling import scaling_of
 
 __all__ = ["LITERT", "litert_answers", "saved_outputs"]
 
@@ -154,8 +154,9 @@ def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
         return array
     if array.dtype.kind not in "biufc":
         raise TensorError(f"The output '{name}' in '{path}' is of type {array.dtype}, the model's of {dtype}.")
-    if dtype.kind in "iu" and array.dtype.kind == "f" and details["quantization"][0]:
-        return quantize(array, details)
+    scaling = scaling_of(details)
+    if scaling is not None:  # real values, as `oplet run --output` writes them; the tensor's own type is what --raw wrote
+        return scaling.integers(array, name, str(path))[0]
     with np.errstate(all="ignore"):
         cast = array.astype(dtype)
     if dtype.kind in "iub" and not np.array_equal(cast, array):
