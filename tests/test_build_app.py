@@ -172,7 +172,7 @@ def test_what_reads_custom_options_is_there_when_kernels_read_some() -> None:
     kernels = cut(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
     made = program(kernels, "1")
     assert "oplet/schema/flexbuffers.py" in made.core
-    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in made.core["oplet/ops/context.py"]
+    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in made.core["oplet/ops/node.py"]
     assert "oplet/vendored/flatbuffers/flexbuffers.py" not in made.core  # the reader is oplet's own
 
 

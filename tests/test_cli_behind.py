@@ -69,7 +69,7 @@ def test_a_program_gets_oplet_under_litert_s_names(oplet, program, imports):
     path = program(imports)
     ran = oplet("behind", path, "--flag", "x", "-p", "-h")
     assert ran.code == 0, ran.err
-    assert ran.out == "oplet.tools.behind.program ['--flag', 'x', '-p', '-h'] [6.0, 8.0]\n"
+    assert ran.out == "oplet.tools.behind.names ['--flag', 'x', '-p', '-h'] [6.0, 8.0]\n"
     [line] = [line for line in ran.err.splitlines() if line.startswith("oplet: ")]
     assert "model.tflite: 1 node by oplet-" in line
     assert ran.err.splitlines()[-1] == line
@@ -79,7 +79,7 @@ def test_a_module_runs_as_python_m_runs_it(oplet, program, monkeypatch):
     path = program(IMPORTS["tflite_runtime"])
     monkeypatch.chdir(path.parent)
     ran = oplet("behind", "-m", "program", "a")
-    assert (ran.code, ran.out) == (0, "oplet.tools.behind.program ['a'] [6.0, 8.0]\n")
+    assert (ran.code, ran.out) == (0, "oplet.tools.behind.names ['a'] [6.0, 8.0]\n")
 
 
 def test_exit_codes_and_tracebacks_are_the_program_s_own(oplet, program):
@@ -205,9 +205,7 @@ def test_processes_that_the_program_starts_are_answered_by_oplet_too(program, tm
     ways = ["fork", "spawn", "forkserver"]
     done = subprocess.run([*command, "behind", str(tmp_path / "starts.py"), *ways], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        f"{way} ('oplet.tools.behind.program', 'oplet.tools.behind.program', [2])" for way in ways
-    ]
+    assert done.stdout.splitlines() == [f"{way} ('oplet.tools.behind.names', 'oplet.tools.behind.names', [2])" for way in ways]
 
 
 def test_threads_that_outlive_the_program_s_last_line_are_answered_too(oplet, program):
@@ -221,7 +219,7 @@ threading.Thread(target=late).start()
 """
     ran = oplet("behind", program(IMPORTS["tflite_runtime"], more))
     assert ran.code == 0, ran.err
-    assert ran.out.endswith("late oplet.tools.behind.program\n")
+    assert ran.out.endswith("late oplet.tools.behind.names\n")
 
 
 def test_a_script_finds_what_python_gives_it(oplet, program, monkeypatch):
@@ -247,7 +245,7 @@ def test_a_module_with_relative_imports_runs(oplet, program, monkeypatch):
     (package / "__main__.py").write_text("from .inner import litert\nprint(litert.Interpreter.__module__, __package__)\n")
     monkeypatch.chdir(path.parent)
     ran = oplet("behind", "-m", "package_behind")
-    assert (ran.code, ran.out) == (0, "oplet.tools.behind.program package_behind\n"), ran.err
+    assert (ran.code, ran.out) == (0, "oplet.tools.behind.names package_behind\n"), ran.err
     for name in [name for name in sys.modules if name.startswith("package_behind")]:
         del sys.modules[name]
 

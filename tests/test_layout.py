@@ -33,6 +33,7 @@ TOWER = (
     "testing",
     "tools",
     "cli",
+    "__main__",
 )
 #: The rooms of the runtime, the lowest first.
 ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchronous")

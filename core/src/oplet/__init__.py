@@ -6,7 +6,7 @@ Example:
 
 from __future__ import annotations
 
-from oplet.plugins.engine_choice import Chooser, provide_chooser
+from oplet.plugins.chooser_seam import provide_chooser
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
@@ -89,7 +89,7 @@ def __getattr__(name: str) -> object:
     return value
 
 
-def _tuning_chooser() -> Chooser:
+def _tuning_chooser() -> object:
     """The chooser behind `experimental_delegates="auto"`: interpreters are below it, and this is above both."""
     from functools import partial
 

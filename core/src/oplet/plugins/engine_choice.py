@@ -1,15 +1,9 @@
-"""The choice between engines, as those see it who only ask for it: what was chosen, and the seam to who chooses.
-
-An interpreter is told `experimental_delegates="auto"`, and who measures stands above interpreters: they are what it measures. So the
-protocol of a chooser is here, below both; `oplet` itself, the roof, says which one there is (`provide_chooser`).
-"""
+"""The choice between engines, as those see it who only ask for it; `chooser_seam` says who chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
-
-from oplet.errors import DelegateLoadError
 
 if TYPE_CHECKING:
     from functools import partial
@@ -19,7 +13,7 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["Choice", "Chooser", "Way", "chooser", "provide_chooser"]
+__all__ = ["Choice", "Chooser", "Way"]
 
 
 class Way(Protocol):
@@ -87,26 +81,3 @@ class Chooser(Protocol):
         Raises:
             DelegateLoadError: the text is something else.
         """
-
-
-_provided: list[Callable[[], Chooser]] = []
-
-
-def provide_chooser(load: Callable[[], Chooser]) -> None:
-    """Say where the chooser comes from, in place of what was said before.
-
-    Args:
-        load: returns it, when it is first needed.
-    """
-    _provided[:] = [load]
-
-
-def chooser() -> Chooser:
-    """The chooser that there is.
-
-    Raises:
-        DelegateLoadError: there is none.
-    """
-    if not _provided:
-        raise DelegateLoadError("Nothing here chooses between engines; give a list of delegates (`load_delegate` makes them).")
-    return _provided[0]()

@@ -19,7 +19,7 @@ from oplet.errors import SignatureError, StateError, TensorError, text_of
 from oplet.model.verify import verify
 from oplet.model.verify_signatures import signature_faults
 from oplet.ops.resolver import ChainOpResolver, OpResolver
-from oplet.plugins.engine_choice import chooser
+from oplet.plugins.chooser_seam import chooser
 from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session

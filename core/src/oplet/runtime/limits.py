@@ -1,4 +1,4 @@
-"""What a model may take: memory, nodes, depth, rounds, time. And how another thread stops it."""
+"""Limits of what a model may take (memory, nodes, depth, rounds, time), and the meter that ends a run."""
 
 from __future__ import annotations
 

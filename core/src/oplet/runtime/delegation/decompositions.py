@@ -1,4 +1,4 @@
-"""Subgraphs that say what a composite computes, and that do not run as long as kernels serve it."""
+"""Decompositions: subgraphs that compute a composite with other ops, idle as long as kernels serve it whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that a kernel leaves to the next one in the order of precedence."""
+"""Declining: nodes that a kernel, or the limits of its registration, leave to the next provider in the order of precedence."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ __all__ = ["free", "initialize", "is_taken"]
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
-    """Call `init` of each node's registration; `free` undoes it, also after a failure.
+    """Call `init` of each node's registration; what was initialized is freed by `free`, also after a failure.
 
     Raises:
         PrepareError: one fails; those before it are initialized.

@@ -44,7 +44,7 @@ class MemoryAccount:
         return nbytes
 
     def take(self, tensor: Tensor) -> None:
-        """A tensor gets memory of its own, in place of what it has.
+        """Count the array that a tensor is about to get, in place of the one that it has.
 
         Raises:
             LimitError: it is too large, or all together are.
@@ -89,7 +89,7 @@ class MemoryAccount:
         self._total += nbytes
 
     def give_back(self, owner: Tensor | Node) -> None:
-        """A tensor, or a node's kernel, has no memory of its own any more."""
+        """Take off the account what a tensor, or a node's kernel, held."""
         self._total -= self._own.pop(owner, 0)
         if self._strings:
             self._total -= self._strings.pop(owner, 0)
@@ -110,7 +110,7 @@ class MemoryAccount:
             )
 
     def plan_for(self, node: Node | None) -> Node | None:
-        """Have what is charged from now on belong to a node, None for nobody; returns the node it belonged to so far."""
+        """Charge a node from now on, None for nobody; returns the node that was charged so far."""
         before, self._planned = self._planned, node
         return before
 

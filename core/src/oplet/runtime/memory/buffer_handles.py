@@ -41,7 +41,7 @@ def ensure_readable(context: Context, tensor: Tensor) -> None:
 
 
 def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
-    """The thunk, behind a check of those inputs that another delegate may keep to itself; mostly there are none."""
+    """The thunk, after a check that inputs which another delegate keeps in buffers are readable; itself where there are none."""
     foreign = [t for t in node.inputs if t is not None and t.delegate is not None and t.delegate is not node.delegate]
     if not foreign:
         return thunk

@@ -25,7 +25,7 @@ class Views:
         self._handed_out: list[weakref.ref[NDArray[Any]]] = []
 
     def make(self, data: NDArray[Any]) -> NDArray[Any]:
-        """A view of a tensor's array, whose life is watched."""
+        """A view of a tensor's array, counted as alive until the last reference to it or to a slice of it is gone."""
         if data.dtype.hasobject or not data.size:
             return cast("NDArray[Any]", data.view())
         # numpy makes views hold the last array of the chain, not each other. This one ends at a memoryview, so that the

@@ -22,7 +22,7 @@ _BUFFER = 512
 
 
 def adopt() -> None:
-    """Have numpy behave as kernels like it in this thread, for good: what threads of kernels do first."""
+    """Set numpy up for kernels in this thread, for good; the first thing that a thread of `Workers` does."""
     # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
     np.seterr(all="ignore")
     np.setbufsize(_BUFFER)
@@ -47,7 +47,7 @@ _SETTINGS = _settings()
 
 
 class Arithmetic:
-    """While it is entered, numpy behaves as kernels like it, in this thread; afterwards as before. Enter each one once."""
+    """A context manager for one use: numpy's settings for kernels in this thread, and the settings of before at its end."""
 
     __slots__ = ("_before",)
 
