@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ def run(interpreter: Interpreter, inputs: list[Array]) -> list[Array] | OpletErr
 def complaint(resized: list[Array] | OpletError, fresh: list[Array] | OpletError) -> str:
     """What is wrong; "" if nothing is."""
     for result in (resized, fresh):
-        if isinstance(result, OpletError) and "in the kernel of" in str(result):
+        if isinstance(result, OpletError) and re.match(r"\w+(Error|Exception|Warning)\b", str(result)):
             return f"a kernel fails instead of refusing: {result}"
     if isinstance(resized, OpletError) or isinstance(fresh, OpletError):
         return "" if type(resized) is type(fresh) else f"resized: {resized}; fresh: {fresh}"

@@ -11,7 +11,7 @@ from oplet.plugins.selection import PREFER_VARIABLE
 from oplet.testing import run_op
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")
 def _these_kernels() -> Iterator[None]:
     """This package's kernels serve, whichever packages are installed that go before it."""
     before = os.environ.get(PREFER_VARIABLE)

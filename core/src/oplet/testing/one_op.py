@@ -46,7 +46,8 @@ class Spec(NamedTuple):
 _INPUTS = Kind(
     "a list with a Spec, an array (a constant) or None (left out) for each input",
     lambda value: (
-        isinstance(value, (list, tuple)) and all(each is None or isinstance(each, (Spec, np.ndarray)) for each in value)
+        isinstance(value, (list, tuple))
+        and all(each is None or isinstance(each, (Spec, np.ndarray, np.generic)) for each in value)
     ),
 )
 _FEEDS = Kind("a list with an array (it is fed), a Spec with data (a constant) or None (left out) for each input", _INPUTS.fits)

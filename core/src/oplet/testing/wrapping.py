@@ -16,10 +16,13 @@ import numpy as np
 from oplet.delegates.delegate import Delegate, DelegateContext, DelegateFlags, DelegateKernel, DelegateParams, SimpleDelegate
 from oplet.errors import StateError
 from oplet.ops.callee import Callee
-from oplet.ops.context import Context, Node
+from oplet.ops.context import Context, Declined, Node
 from oplet.ops.node import Kernel, Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
+from oplet.runtime.execution.declining import hand_on
+from oplet.runtime.execution.initialization import is_taken
+from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
 
@@ -66,40 +69,42 @@ class _Inside(Context):
 
     def __init__(self, outside: Context, border: Sequence[Tensor]) -> None:
         self.running = False
-        self._outside = outside
+        if not isinstance(outside, KernelContext):
+            raise StateError(f"Nodes are wrapped in the runtime's own context, not in a {type(outside).__name__}.")
+        self.outside = outside
         self.border = border
 
     @property
     def num_threads(self) -> int:  # type: ignore[override]
-        return self._outside.num_threads
+        return self.outside.num_threads
 
     def parallel(self, parts: Sequence[Callable[[], None]]) -> Callable[[], None]:
-        return self._outside.parallel(parts)
+        return self.outside.parallel(parts)
 
     @property
     def max_while_iterations(self) -> int:  # type: ignore[override]
-        return self._outside.max_while_iterations
+        return self.outside.max_while_iterations
 
     @property
     def restarts(self) -> int:  # type: ignore[override]
-        return self._outside.restarts
+        return self.outside.restarts
 
     @property
     def tensors(self) -> Sequence[Tensor]:
-        return self._outside.tensors
+        return self.outside.tensors
 
     @property
     def resources(self) -> dict[Any, Any]:
-        return self._outside.resources
+        return self.outside.resources
 
     def callee(self, index: int) -> Callee:
-        return self._outside.callee(index)
+        return self.outside.callee(index)
 
     def record_operator(self, node: Node, start: float, seconds: float) -> None:
-        self._outside.record_operator(node, start, seconds)
+        self.outside.record_operator(node, start, seconds)
 
     def add_tensor(self, builder: TensorBuilder) -> int:
-        return self._outside.add_tensor(builder)
+        return self.outside.add_tensor(builder)
 
     def add_temporary(
         self,
@@ -110,11 +115,11 @@ class _Inside(Context):
         allocation: Allocation = Allocation.ARENA,
         name: str = "",
     ) -> Tensor:
-        return self._outside.add_temporary(node, shape, type, allocation=allocation, name=name)
+        return self.outside.add_temporary(node, shape, type, allocation=allocation, name=name)
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         if not self.running:
-            self._outside.resize_tensor(tensor, shape)
+            self.outside.resize_tensor(tensor, shape)
             return
         wanted = checked_shape(tensor, shape)
         if tensor.shape != wanted or not tensor.has_data or not tensor.data.flags.writeable:
@@ -123,14 +128,14 @@ class _Inside(Context):
             tensor.resized = True
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        self._outside.set_dynamic(tensor)
+        self.outside.set_dynamic(tensor)
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
         if self.running and tensor in self.border:  # it is dynamic to those outside, and stays so
             self.resize_tensor(tensor, value.shape)
             tensor.data[...] = value
         else:
-            self._outside.set_constant(tensor, value)
+            self.outside.set_constant(tensor, value)
 
 
 class _Late:
@@ -219,10 +224,20 @@ def _registration(node: Node) -> Kernel:
 
 
 def _prepare(inside: _Inside, node: Node) -> None:
-    node.temporaries = []
-    prepare = _registration(node).prepare
-    if prepare is not None:
-        prepare(inside, node)
+    """Have the node prepared by the first provider that does not decline it, as the runtime does."""
+    if node.providers is not None:
+        node.providers.restart()
+    while True:
+        node.temporaries = []
+        if not is_taken(inside.outside, node):
+            continue
+        prepare = _registration(node).prepare
+        try:
+            if prepare is not None:
+                prepare(inside, node)
+            return
+        except Declined as declined:
+            hand_on(inside.outside, node, declined)
 
 
 def _bind(inside: _Inside, node: Node) -> Thunk:
