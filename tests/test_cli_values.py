@@ -293,8 +293,8 @@ def test_a_scale_and_an_offset_of_pixels_are_told_and_give_real_or_raw_values(op
     ran = oplet("run", picture_model, "-i", picture, "--scale", 1, "--json")
     assert "warning: input 'input_0': 32 of 48 values" in ran.err
     ran = oplet("run", picture_model, "-i", picture, "--scale", "nan")
-    assert ran.code == 1
-    assert "give finite numbers" in ran.err
+    assert ran.code == 2
+    assert "nan is no finite number" in ran.err
 
 
 def _metadata(mean: list[float], std: list[float]) -> bytes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from tests.recorded_cases import CORPUS, here
 
-from oplet import DelegateKernel, DelegateParams, PluginManager
+from oplet import Node, PluginManager
 from oplet.errors import OpletError
 from oplet.testing import WrappingDelegate
 from oplet.tools.comparing.compare import Comparison, compare_model
@@ -39,16 +38,9 @@ class Louder(WrappingDelegate):
 
     name = "louder"
 
-    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-        for node in params.nodes:
-            if node.op_name == "CONV_2D" and node.registration is not None:
-                node.registration = replace(node.registration, bind=_louder(node.registration))
-        return super().create_kernel(params)
-
-
-def _louder(registration: Any) -> Any:
-    def bind(context: Any, node: Any) -> Any:
-        thunk = registration.bind(context, node) if registration.bind else lambda: registration.invoke(context, node)
+    def around(self, node: Node, thunk: Callable[[], None]) -> Callable[[], None]:
+        if node.op_name != "CONV_2D":
+            return thunk
         [out] = node.outputs
 
         def run() -> None:
@@ -61,8 +53,6 @@ def _louder(registration: Any) -> Any:
                 out.data[...] = np.clip(steps, limits.min, limits.max)
 
         return run
-
-    return bind
 
 
 def only_convolutions() -> list[WrappingDelegate]:

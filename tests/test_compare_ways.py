@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oplet import DelegateKernel, DelegateParams, ModelBuilder, Node
+from oplet import DelegateKernel, DelegateParams, ModelBuilder, Node, Tensor
 from oplet.plugins.manager import PluginManager
 from oplet.schema.enums import Padding
 from oplet.schema.options import AddOptions, ArgMaxOptions, Conv2DOptions, WhileOptions
@@ -32,38 +31,36 @@ class Spoiling(WrappingDelegate):
 
     def __init__(self, options: Any = None) -> None:
         self.told = dict(options or {})
+        self.spoiled: set[int] = set()
         ops = self.told.get("claims", "").split("+")
         super().__init__(lambda context, node: ops == [""] or node.op_name in ops)
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
         if len(params.nodes) >= int(self.told.get("least", 1)):
-            for node in params.nodes:
-                if self._means(node) and node.registration is not None:
-                    node.registration = replace(node.registration, bind=self._spoiled(node.registration))
+            self.spoiled.update(map(id, filter(self._means, params.nodes)))
         return super().create_kernel(params)
 
     def _means(self, node: Node) -> bool:
         return int(self.told.get("node", node.index)) == node.index and self.told.get("op", node.op_name) == node.op_name
 
-    def _spoiled(self, registration: Any) -> Any:
+    def around(self, node: Node, thunk: Callable[[], None]) -> Callable[[], None]:
+        if id(node) not in self.spoiled:
+            return thunk
+
+        def run() -> None:
+            thunk()
+            self.spoil(node.outputs[0])
+
+        return run
+
+    def spoil(self, out: Tensor) -> None:
         factor = float(self.told.get("by", 1))
-
-        def bind(context: Any, node: Any) -> Any:
-            thunk = registration.bind(context, node) if registration.bind else lambda: registration.invoke(context, node)
-            [out] = node.outputs
-
-            def run() -> None:
-                thunk()
-                if out.data.dtype.kind == "f":
-                    out.data[...] *= out.dtype.type(factor)
-                else:
-                    steps = np.rint((out.data.astype(np.float64) - _zero(out)) * factor) + _zero(out)
-                    limits = np.iinfo(out.data.dtype)
-                    out.data[...] = np.clip(steps, limits.min, limits.max)
-
-            return run
-
-        return bind
+        if out.data.dtype.kind == "f":
+            out.data[...] *= out.dtype.type(factor)
+        else:
+            steps = np.rint((out.data.astype(np.float64) - _zero(out)) * factor) + _zero(out)
+            limits = np.iinfo(out.data.dtype)
+            out.data[...] = np.clip(steps, limits.min, limits.max)
 
 
 def _zero(tensor: Any) -> int:
@@ -147,18 +144,8 @@ def test_an_index_that_is_chosen_otherwise_among_nearly_equal_values_passes_with
     model = graph_model(Graph(tensors, "a", "b i", ops))
 
     class Tipping(Spoiling):
-        def _spoiled(self, registration: Any) -> Any:
-            def bind(context: Any, node: Any) -> Any:
-                thunk = registration.bind(context, node) if registration.bind else lambda: registration.invoke(context, node)
-
-                def run() -> None:
-                    thunk()
-                    data = node.outputs[0].data
-                    data[0, 2] += np.float32(1e-5) * (1 if data[0, 2] > 0 else -1)
-
-                return run
-
-            return bind
+        def spoil(self, out: Tensor) -> None:
+            out.data[0, 2] += np.float32(1e-5) * (1 if out.data[0, 2] > 0 else -1)
 
     from oplet.tools.comparing.compare import compare_model
     from oplet.tools.comparing.sides import Sides

@@ -61,7 +61,16 @@ class WrappingDelegate(SimpleDelegate):
         return self._claims is None or self._claims(context, node) or "it is not told to"
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-        return _Kernel(params)
+        return _Kernel(params, self.around)
+
+    def around(self, node: Node, thunk: Thunk) -> Thunk:
+        """What runs a claimed node: as it stands, what its own kernel bound; a subclass may do something before or after.
+
+        Args:
+            node: the node, whose outputs have their memory.
+            thunk: of the provider that took it.
+        """
+        return thunk
 
 
 class _Inside(Context):
@@ -162,8 +171,9 @@ class _Late:
 class _Kernel(DelegateKernel):
     """Runs the nodes of one partition in their order."""
 
-    def __init__(self, params: DelegateParams) -> None:
+    def __init__(self, params: DelegateParams, around: Callable[[Node, Thunk], Thunk]) -> None:
         self.delegate: Delegate = params.delegate
+        self.around = around
         self.nodes = params.nodes
         self.border = params.output_tensors
         self.inner = [t for node in params.nodes for t in node.outputs if t not in params.output_tensors]
@@ -200,8 +210,8 @@ class _Kernel(DelegateKernel):
     def bind(self, context: Context, node: Node) -> Thunk:
         inside = _Inside(context, self.border)
         inside.running = True
-        steps = [_bind(inside, claimed) for claimed in self.early]
-        steps += [partial(_run_late, inside, late) for late in self.late]
+        steps = [self.around(claimed, _bind(inside, claimed)) for claimed in self.early]
+        steps += [partial(_run_late, inside, late, self.around) for late in self.late]
         if self.known is not None:
             steps.append(partial(np.copyto, self.border[-1].data, self.known))
 
@@ -275,7 +285,7 @@ def _give_memory(inside: _Inside, node: Node, *, afresh: bool = False) -> None:
             inside.resize_tensor(tensor, tensor.shape)
 
 
-def _run_late(inside: _Inside, late: _Late) -> None:
+def _run_late(inside: _Inside, late: _Late, around: Callable[[Node, Thunk], Thunk]) -> None:
     node = late.node
     if not late.fits():
         for tensor in node.outputs:
@@ -283,6 +293,6 @@ def _run_late(inside: _Inside, late: _Late) -> None:
                 _forget_kind(tensor)
         _prepare(inside, node)
         _give_memory(inside, node)
-        late.keep(_bind(inside, node))
+        late.keep(around(node, _bind(inside, node)))
     if late.thunk is not None:
         late.thunk()

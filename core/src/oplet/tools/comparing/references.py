@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError
 from oplet.model.files import read_file
+from oplet.model.whole_file import whole_file, write_whole
 from oplet.tools.arrays import Header, npz_names, read_npy, read_npz
 from oplet.tools.children import TimeoutExpired, run_python
 from oplet.tools.litert_rival import RIVALS, RivalError
@@ -139,6 +140,10 @@ def _judge(header: Header, held: int) -> None:
         raise TensorError(f"It holds {header.nbytes} bytes, more than the {_MOST_BYTES} that an output may have here.")
 
 
+def _any(header: Header, held: int) -> None:
+    """Takes every array: it is LiteRT's answer."""
+
+
 def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
     dtype = np.dtype(details["dtype"])
     if dtype.kind == "S":
@@ -211,18 +216,18 @@ def litert_answers(
             for number, values in enumerate(runs)
             for name, value in values.items()
         )
-        with open(str(job["inputs"]), "wb") as file:
+        with whole_file(str(job["inputs"])) as file:
             np.savez(file, **dict(fed))  # type: ignore[arg-type]
         path = os.path.join(folder, "job.json")
-        Path(path).write_text(json.dumps(job))
+        write_whole(path, json.dumps(job))
         try:
             done = run_python(["-c", _CHILD, path], capture_output=True, text=True, errors="replace", timeout=_SECONDS)
         except TimeoutExpired as error:
             raise RivalError(f"{way} did not answer within {_SECONDS} seconds.") from error
         if done.returncode:
             raise RivalError(_why(way, done.returncode, done.stderr))
-        with np.load(str(job["answers"]), allow_pickle=False) as archive:
-            found = dict(_unpacked(name, archive[name]) for name in archive.files)
+        there = Path(str(job["answers"]))
+        found = dict(_unpacked(name, read_npz(there, name, _any)) for name in npz_names(there))
     answers = [{name: found[f"{run} {index}"] for name, index in job["outputs"].items()} for run in range(len(runs))]  # type: ignore[attr-defined]
     others = [
         {index: found[f"tensor {run} {index}"] for index in tensors if f"tensor {run} {index}" in found}
