@@ -30,6 +30,11 @@ EXPLAINED: dict[str, tuple[str, str, str]] = {
             "upsampling-uint8io",
         )
     },
+    "keras-activations-float16": (
+        "openvino",
+        "near",
+        "OpenVINO recognizes RELU6(x + 3) times a sixth, here rounded to float16, as the hard sigmoid and divides by six",
+    ),
     "keras-activations-int16x8": (
         "numpy numba openvino",
         "near",

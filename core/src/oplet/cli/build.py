@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, settings_of
+from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, check_preferred, settings_of
 
 if TYPE_CHECKING:
     from oplet.tools.building.build import BuiltWheel
@@ -100,6 +100,7 @@ def build(
 
     check_folder(output.parent if pyz or output.suffix == ".pyz" else output)
     plugins = settings.plugins()
+    check_preferred(prefer, plugins)
     what: dict[str, Any] = {
         "ops": op or (),
         "all_codes": all_codes,

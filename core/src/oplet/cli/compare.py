@@ -35,14 +35,14 @@ def compare(
     delegate: Delegates = None,
     inputs: Inputs = None,
     reference: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--with",
             metavar="WHAT",
             help="Compare with outputs in a file (.npz, .npy, .json), or with litert, litert-no-xnnpack or litert-reference.",
             show_default=False,
         ),
-    ] = "",
+    ] = None,
     runs: Annotated[
         int | None,
         typer.Option(
@@ -54,14 +54,14 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the first run's random inputs.")] = 0,
     tolerance: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="T",
             help="strict, float32, float16, int8, or the largest error as a part of a tensor's largest value. By default it goes with "
             "each tensor's type and the kind of model.",
             show_default=False,
         ),
-    ] = "",
+    ] = None,
     rtol: Annotated[
         float | None,
         typer.Option(
@@ -112,6 +112,8 @@ def compare(
     from oplet.tools.comparing.references import LITERT
     from oplet.tools.comparing.sides import sides_of
 
+    if reference == "":
+        raise typer.BadParameter("it names no file, nor litert, litert-no-xnnpack or litert-reference.", param_hint="--with")
     in_file = bool(reference) and reference not in LITERT
     if in_file and (runs or 1) > 1:
         raise typer.BadParameter("a file has the outputs of one run.", param_hint="--runs")
@@ -134,7 +136,7 @@ def compare(
         layers=layers,
         nodes=nodes,
         bisect=bisect,
-        reference=reference,
+        reference=reference or "",
         signature=signature,
         scale=scale,
         offset=offset,
@@ -152,17 +154,17 @@ def compare(
         raise typer.Exit(_NOTHING_DELEGATED)
 
 
-def _tolerance(text: str, rtol: float | None, atol: float | None) -> Tolerance | None:
+def _tolerance(text: str | None, rtol: float | None, atol: float | None) -> Tolerance | None:
     from oplet.errors import TensorError
     from oplet.tuning.tolerances import elementwise, tolerance_named
 
     if rtol is not None or atol is not None:
-        if text:
+        if text is not None:
             raise typer.BadParameter(
                 "it stands in the place of --rtol and --atol; give one or the other.", param_hint="--tolerance"
             )
         return elementwise(rtol, atol)
-    if not text:
+    if text is None:
         return None
     try:
         return tolerance_named(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = [
     "Raw",
     "Settings",
     "Signature",
+    "check_preferred",
     "settings_of",
 ]
 
@@ -37,6 +39,25 @@ PluginSwitches = Annotated[
     list[str] | None,
     typer.Option("-p", metavar="no:NAME", help="Leave out a plugin, by its name or its package's.", show_default=False),
 ]
+
+
+def check_preferred(preferred: Sequence[str] | None, plugins: PluginManager) -> None:
+    """Refuse a preference on the command line for what no plugin is called; elsewhere it is a warning, as it may be meant for another machine.
+
+    Raises:
+        BadParameter: it names no plugin that is installed.
+    """
+    from oplet.plugins.selection import normalised
+
+    there = {normalised(name) for info in plugins.plugins() for name in (info.name, info.distribution)}
+    for text in preferred or ():
+        name = text.rpartition("=")[2].strip()
+        if not name or normalised(name) not in there:
+            raise typer.BadParameter(
+                f"{text!r} names no plugin that is installed; `oplet plugins` lists them.", param_hint="--prefer"
+            )
+
+
 Preferred = Annotated[
     list[str] | None,
     typer.Option(

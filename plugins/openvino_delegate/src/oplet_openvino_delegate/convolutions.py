@@ -18,6 +18,10 @@ def refuses_filter(data: Tensor, weights: Tensor, bias: Tensor | None, filters: 
         return f"it wants four dimensions, not {data} and {weights}"
     if bias is not None and (not bias.is_constant or bias.size != filters):
         return f"{bias} is no constant bias of {filters} filters"
+    if bias is not None and bias.type is TensorType.INT32 and weights.is_constant:
+        largest = int(np.abs(bias.data.astype(np.int64)).max(initial=0)) + weights.size // max(filters, 1) * 255 * 128
+        if largest >= 2**31:
+            return f"sums with {bias} may leave 32 bits, in which LiteRT wraps around and OpenVINO does not"
     return ""
 
 

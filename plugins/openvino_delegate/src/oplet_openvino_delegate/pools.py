@@ -8,6 +8,7 @@ from oplet import Node
 from oplet.schema.options import Pool2DOptions
 from oplet_openvino_delegate.activations import activated, refuses_activation
 from oplet_openvino_delegate.graph import GraphBuilder, Value
+from oplet_openvino_delegate.moving import refuses_rescaling
 from oplet_openvino_delegate.translators import Translator
 from oplet_openvino_delegate.windows import padding_of, refuses_window
 
@@ -23,7 +24,8 @@ def pooling(make: Pool, newest: int, *, layer_of_8_bits: bool = False) -> Transl
         if node.inputs[0].ndim != 4:
             return f"it wants four dimensions, not {node.inputs[0]}"
         numbers = (options.stride_h, options.stride_w, options.filter_height, options.filter_width)
-        return refuses_window(options.padding, *numbers) or refuses_activation(options.fused_activation_function)
+        reason = refuses_window(options.padding, *numbers) or refuses_activation(options.fused_activation_function)
+        return reason or refuses_rescaling(node)
 
     def translate(graph: GraphBuilder, node: Node) -> None:
         options = node.options(Pool2DOptions)

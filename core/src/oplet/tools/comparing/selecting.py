@@ -6,7 +6,7 @@ seen on the same values: each node that was run by itself gave the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,12 +27,6 @@ _CHOOSING = frozenset(
         "UNIQUE",
         "WHERE",
         "TFLite_Detection_PostProcess",
-        "EQUAL",
-        "NOT_EQUAL",
-        "LESS",
-        "LESS_EQUAL",
-        "GREATER",
-        "GREATER_EQUAL",
         "FLOOR",
         "CEIL",
         "ROUND",
@@ -51,7 +45,7 @@ _CHOOSING = frozenset(
         "MULTINOMIAL",
     ]
 )
-_WHOLE = (TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.BOOL, TensorType.STRING)
+_WHOLE = (TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.STRING)
 _NOTE = "another choice among nearly equal values: on the same values each node gives the same"
 
 
@@ -81,20 +75,27 @@ def chosen_outputs(
 
 
 def _chosen_tensors(plain: Interpreter) -> set[int]:
-    """The tensors, in all subgraphs that give outputs, that depend on a choice."""
+    """The tensors, in all subgraphs that give outputs, that depend on a choice.
+
+    What compares numbers chooses what follows of truth values and whole numbers, but not of real ones: SELECT between the branches of a
+    function such as ELU gives nearly equal values on both sides of the border, so that a difference there is one of values.
+    """
     found: set[int] = set()
     for subgraph in plain._subgraphs:
         chosen: set[int] = set()
+        compared: set[int] = set()
         for index in subgraph.execution_plan:
             node = subgraph.nodes[index]
             read = {tensor.index for tensor in node.inputs if tensor is not None}
-            if node.op_name in _CHOOSING or read & chosen or _makes_whole(node):
+            if node.op_name in _CHOOSING or read & chosen or _makes(_WHOLE, node):
                 chosen.update(tensor.index for tensor in node.outputs)
-        found |= chosen & set(subgraph.outputs)
+            elif read & compared or _makes((TensorType.BOOL,), node):
+                compared.update(tensor.index for tensor in node.outputs if tensor.type in (TensorType.BOOL, *_WHOLE))
+        found |= (chosen | compared) & set(subgraph.outputs)
     return found
 
 
-def _makes_whole(node: Node) -> bool:
-    """Whether it makes whole numbers of real ones."""
+def _makes(types: Collection[TensorType], node: Node) -> bool:
+    """Whether it makes values of these types of real numbers."""
     real = any(tensor is not None and tensor.type is TensorType.FLOAT32 and not tensor.is_constant for tensor in node.inputs)
-    return real and any(tensor.type in _WHOLE for tensor in node.outputs)
+    return real and any(tensor.type in types for tensor in node.outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from openvino import opset13 as ov
 
 from oplet import Node
@@ -25,6 +26,8 @@ def refuses(node: Node) -> str:
     options, (data, weights), bias = node.options(Conv3DOptions), node.inputs[:2], node.optional_input(2)
     if data.ndim != 5 or weights.ndim != 5 or weights.shape[3] != data.shape[4] or not weights.is_constant:
         return f"it wants five dimensions and a constant filter of their channels, not {data} and {weights}"
+    if not np.isfinite(weights.data).all():
+        return f"{weights} holds infinities or NaN, which OpenVINO multiplies with the padding too"
     if bias is not None and bias.size != weights.shape[4]:
         return f"{bias} is no bias of {weights.shape[4]} filters"
     numbers = (*_strides(options), *_dilations(options))
