@@ -1,6 +1,6 @@
 """Sizes, times and ratios that pages tell: measured here, kept in docs/figures.json, and filled into the pages.
 
-usage: python -m scripts.figures [--measure] [--speed] [--models FOLDER] [--rounds N]
+usage: python -m scripts.figures [--sizes] [--measure] [--speed] [--models FOLDER] [--rounds N]
 
 Without options, the pages are filled from the file. --measure measures sizes, builds and starts anew, --speed latencies against LiteRT's,
 which takes minutes; FOLDER holds the recorded cases of real models. A page says
@@ -207,6 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for, and fill the pages."""
     parser = argparse.ArgumentParser(prog="python -m scripts.figures", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--measure", action="store_true", help="measure sizes, builds and starts anew")
+    parser.add_argument("--sizes", action="store_true", help="measure sizes anew, which no load of the machine changes")
     parser.add_argument("--speed", action="store_true", help="measure latencies anew")
     parser.add_argument("--models", type=Path, default=REAL, help="the recorded cases of real models")
     parser.add_argument("--rounds", type=int, default=15)
@@ -214,8 +215,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     figures: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="oplet-figures-") as name:
         folder = Path(name)
-        if given.measure:
+        if given.measure or given.sizes:
             figures["sizes"] = {**_circumstances(), **sizes(given.models, folder)}
+        if given.measure:
             figures["times"] = {
                 **_circumstances(),
                 "builds": _builds(given.models, folder),
@@ -224,6 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.speed:
         figures["speed"] = {**_circumstances(), **_speed(given.models, given.rounds)}
     FILE.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", "utf-8")
+    figures = json.loads(FILE.read_text("utf-8"))  # in the order that whoever fills the pages from the file sees
     missing = {"sizes", "times", "speed"} - set(figures)
     if missing:
         print(f"{FILE.name} has no {', '.join(sorted(missing))} yet, so that no page is filled", file=sys.stderr)

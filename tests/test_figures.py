@@ -80,4 +80,4 @@ def test_sizes_are_those_of_today(figures: dict[str, Any], tmp_path: Path) -> No
 
     for kind in ("wheels", "programs", "builds"):
         told = numbers(figures["sizes"][kind])
-        assert numbers(now[kind]) == pytest.approx(told, rel=TOLERANCE), f"{kind}: run `python -m scripts.figures --measure`"
+        assert numbers(now[kind]) == pytest.approx(told, rel=TOLERANCE), f"{kind}: run `python -m scripts.figures --sizes`"
