@@ -131,4 +131,7 @@ def test_oplet_runs_whatever_type_rank_and_emptiness_litert_runs() -> None:
         unknown += found
         needed |= patterns
     assert not unknown, "\n".join(unknown)
-    assert set(KNOWN) == needed, "these are known contradictions no more"
+    by_chance = {
+        pattern for pattern, reason in KNOWN.items() if "writes nothing" in reason
+    }  # what lies in memory may be the answer
+    assert set(KNOWN) - by_chance == needed - by_chance, "these are known contradictions no more"
