@@ -72,10 +72,11 @@ def select(
             check_made(path)
         if len(set(map(os.path.abspath, targets))) < len(targets):
             raise typer.BadParameter("--output, --lock and --requirements must name different files.")
-    check_preferred(prefer, settings.plugins())
+    plugins = settings.plugins()
+    check_preferred(prefer, plugins)
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
-        raise typer.Exit(_check(check, opened, all_codes, settings.plugins(), prefer, json))
+        raise typer.Exit(_check(check, opened, all_codes, plugins, prefer, json))
     from oplet.tools.selection.files import write_made
     from oplet.tools.selection.needs import SelectionError, needs_of
     from oplet.tools.selection.serving import serve
@@ -84,7 +85,7 @@ def select(
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="--op") from error
-    served = serve(needs, settings.plugins(), prefer=prefer)
+    served = serve(needs, plugins, prefer=prefer)
     made: dict[Path, str] = {}  # everything is made before anything is written
     if output is not None:
         from oplet.tools.selection.resolver_code import resolver_code

@@ -47,10 +47,12 @@ def check_preferred(preferred: Sequence[str] | None, plugins: PluginManager) -> 
     Raises:
         BadParameter: it names no plugin that is installed.
     """
+    if not preferred:
+        return  # nor is anything opened to look who is there
     from oplet.plugins.selection import normalised
 
     there = {normalised(name) for info in plugins.plugins() for name in (info.name, info.distribution)}
-    for text in preferred or ():
+    for text in preferred:
         name = text.rpartition("=")[2].strip()
         if not name or normalised(name) not in there:
             raise typer.BadParameter(

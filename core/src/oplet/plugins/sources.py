@@ -32,7 +32,7 @@ def installing(package: str, extra: str = "", *, upgrade: bool = False, version:
     """
     root = clone()
     folders = [] if root is None else _folders(root, package)
-    if version and folders and _version() != version:
+    if version and folders and metadata.version(_CORE) != version:  # all packages of a clone have one version
         folders = []
     wanted = folders or [f"{package}=={version}" if version else package]
     if extra:
@@ -97,11 +97,6 @@ def _field(folder: Path, field: str) -> str:
     """A field of a project, "" where there is none."""
     found = re.search(rf'^{field} = "([^"]+)"', _project(folder), re.MULTILINE)
     return found[1] if found else ""
-
-
-def _version() -> str:
-    """The version of every package of the clone, which is that of oplet itself."""
-    return metadata.version(_CORE)
 
 
 def _required(folder: Path) -> list[str]:
