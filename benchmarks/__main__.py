@@ -22,7 +22,7 @@ from benchmarks.latency import latency
 from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 from oplet.tools.children import run_python
 
 _HERE = Path(__file__).resolve().parent

@@ -19,7 +19,7 @@ import numpy as np
 
 from oplet import Interpreter, Model
 from oplet.builder import ModelBuilder
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.schema.enums import Padding
 from oplet.schema.options import AddOptions, Conv2DOptions
 

@@ -18,7 +18,7 @@ from benchmarks import common, runners  # first: it has BLAS use one thread
 
 import numpy as np  # isort: skip
 
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 
 __all__ = ["latency", "ratio_of"]
 

@@ -32,7 +32,7 @@ _CHILD = """
 import json, sys, time
 from pathlib import Path
 from benchmarks import common, runners
-from oplet.tools.memory_use import resident_bytes
+from oplet.tools.benchmarking.memory_use import resident_bytes
 kind, content = sys.argv[1], Path(sys.argv[2]).read_bytes()
 clock = time.perf_counter
 times = [clock()]

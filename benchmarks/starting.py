@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from oplet import Interpreter
-from oplet.model.whole_file import write_whole
-from oplet.tools.building.programs import build_program
+from oplet.model.files.whole_file import write_whole
+from oplet.tools.building.packing.programs import build_program
 from oplet.tools.children import run_python
 
 RUN = """

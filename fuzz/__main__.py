@@ -22,7 +22,7 @@ from fuzz.report import report_of
 from fuzz.run_model import watch_warnings
 from fuzz.uses import make_folder
 from fuzz.worker import model_of, outcome_of
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,7 +12,7 @@ import atheris  # type: ignore[import-not-found, import-untyped, unused-ignore]
 with atheris.instrument_imports(include=["oplet"]):
     from oplet.errors import ModelError
     from oplet.model.model import Model
-    from oplet.model.verify import verify
+    from oplet.model.verify.verifier import verify
 
 
 def read(data: bytes) -> None:

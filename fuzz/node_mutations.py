@@ -10,8 +10,8 @@ import numpy as np
 from fuzz import bytewise, values
 from fuzz.choices import Choices
 from fuzz.parts import flip_field, fresh, some_index, some_operator, some_subgraph
-from oplet.model.operator_options import options_class
-from oplet.model.packing import pack_flexbuffer
+from oplet.model.builders.operator_options import options_class
+from oplet.model.save.packing import pack_flexbuffer
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.options import BuiltinOptions

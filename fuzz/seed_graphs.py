@@ -9,7 +9,7 @@ import numpy as np
 
 from fuzz.seed_ops import bools, f32, i32, ints, longs, q8, q8_weights, q32_bias, weights
 from oplet import ModelBuilder
-from oplet.model.sparsity import sparsify
+from oplet.model.builders.sparsity import sparsify
 from oplet.schema import options as o
 from oplet.schema import stablehlo_options as h
 from oplet.schema.enums import ActivationFunctionType, TensorType

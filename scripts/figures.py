@@ -68,7 +68,7 @@ def sizes(models: Path, folder: Path) -> dict[str, Any]:
 
     from oplet import PluginManager
     from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.programs import build_program
+    from oplet.tools.building.packing.programs import build_program
 
     whole = {}
     for source in [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]:
@@ -109,7 +109,7 @@ def _builds(models: Path, folder: Path) -> dict[str, Any]:
     from oplet import PluginManager
     from oplet.tools.building import report
     from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.programs import build_program
+    from oplet.tools.building.packing.programs import build_program
 
     report._ROUNDS = 11
     model = _model(models, _SMALL["float32"], folder)

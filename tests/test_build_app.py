@@ -19,11 +19,11 @@ from importlib_metadata import distribution
 from PIL import Image
 
 from oplet import Interpreter, Model, PluginManager
-from oplet.tools.app_contents import AppContents, AppModel
-from oplet.tools.app_main import main
-from oplet.tools.building.app import Program, program, write_program
-from oplet.tools.building.cutting import Cut, cut
+from oplet.tools.building.cutting.cutting import Cut, cut
 from oplet.tools.building.error import BuildError
+from oplet.tools.building.packing.app import Program, program, write_program
+from oplet.tools.program.contents import AppContents, AppModel
+from oplet.tools.program.main import main
 from oplet.tools.selection.needs import needs_of
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
@@ -100,7 +100,7 @@ def test_a_program_holds_the_part_of_the_core_that_runs_models(pyz: Path) -> Non
     assert not [
         name for name in {*names} - stubs if name.startswith(dropped) or "scaffold" in name or name.endswith((".in", ".csv"))
     ]
-    assert "oplet/model/builder.py" not in names
+    assert "oplet/model/builders/model_builder.py" not in names
     assert not [name for name in names if name.startswith(("pluggy", "importlib_metadata", "flatbuffers", "zipp"))]
 
 
@@ -233,7 +233,7 @@ import oplet
 print(hasattr(oplet, "ModelBuilder"), hasattr(oplet, "load_delegate"), "Interpreter" in dir(oplet))
 """
     printed = inside(pyz, code)
-    assert "oplet.model.writing is not in the build 'digits-app'" in printed
+    assert "oplet.model.save.writing is not in the build 'digits-app'" in printed
     assert "False False True" in printed
 
 

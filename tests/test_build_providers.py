@@ -20,7 +20,7 @@ from oplet.testing.one_op import Spec
 from oplet.tools.building.build import BuiltWheel, build_wheel
 from oplet.tools.building.choosing import passed_over
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.programs import build_program
+from oplet.tools.building.packing.programs import build_program
 from oplet.tools.selection.check import check_installed
 from oplet.tools.selection.lock import Lock, lock_of
 from oplet.tools.selection.needs import needs_of

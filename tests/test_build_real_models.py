@@ -13,7 +13,7 @@ import pytest
 
 from oplet import Interpreter, PluginManager
 from oplet.tools.building.build import build_wheel
-from oplet.tools.building.programs import build_program
+from oplet.tools.building.packing.programs import build_program
 from oplet.tools.selection.needs import needs_of
 from oplet.tools.selection.resolver_code import resolver_code
 from oplet.tools.selection.serving import serve

@@ -11,7 +11,7 @@ import pytest
 
 from oplet import PluginManager
 from oplet.tools.building import report as reporting
-from oplet.tools.building.programs import BuiltProgram, build_program
+from oplet.tools.building.packing.programs import BuiltProgram, build_program
 from oplet.tools.building.report import make_report
 from oplet.tools.children import run_python
 

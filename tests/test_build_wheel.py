@@ -21,11 +21,11 @@ from oplet.ops.context import EnsureError
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
 from oplet.tools.building.build import build_wheel
-from oplet.tools.building.closure import Closure
+from oplet.tools.building.cutting.closure import Closure
+from oplet.tools.building.cutting.relocating import relocated
+from oplet.tools.building.cutting.shaking import shaken
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
-from oplet.tools.building.relocating import relocated
-from oplet.tools.building.shaking import shaken
 from oplet.tools.selection.needs import Use
 
 ROOT = Path(__file__).resolve().parents[1]

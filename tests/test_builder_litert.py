@@ -21,7 +21,7 @@ from oplet.builder import (
     pack_values,
     sparsify,
 )
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.schema import tables
 from oplet.schema.options import (
     AddOptions,

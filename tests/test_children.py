@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from oplet.tools.building import report
-from oplet.tools.building.bytecode import compiled
+from oplet.tools.building.packing.bytecode import compiled
 from oplet.tools.children import python_process, run_python
 
 ROOT = Path(__file__).parents[1]
@@ -118,11 +118,14 @@ def test_only_one_module_writes_files() -> None:
         str(path.relative_to(CORE.parent)): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE in path.parents
     }
     found |= {str(path): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE not in path.parents}
-    assert found.pop("oplet/model/whole_file.py")
-    for path in ("oplet/model/files.py", "oplet/model/mapping.py"):  # they open for reading, without waiting for a pipe
+    assert found.pop("oplet/model/files/whole_file.py")
+    for path in (
+        "oplet/model/files/ordinary.py",
+        "oplet/model/files/mapping.py",
+    ):  # they open for reading, without waiting for a pipe
         assert all(call.startswith("os.open(") for call in found.pop(path))
         assert not re.search("O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", (CORE.parent / path).read_text())
-    assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.whole_file"
+    assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.whole_file"
 
 
 @pytest.mark.parametrize(

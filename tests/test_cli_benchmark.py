@@ -16,11 +16,11 @@ from oplet.plugins.manager import PluginManager
 from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.schema.options import AddOptions
 from oplet.testing import Graph, Op, Spec, graph_model
-from oplet.tools.benchmark import Schedule, benchmark_model, parse_shape
-from oplet.tools.litert_rival import RivalError
-from oplet.tools.profile import nested, summarize
-from oplet.tools.profile_html import profile_page
-from oplet.tools.timings import Ratio, Timings
+from oplet.tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
+from oplet.tools.benchmarking.litert_rival import RivalError
+from oplet.tools.benchmarking.profile import nested, summarize
+from oplet.tools.benchmarking.profile_html import profile_page
+from oplet.tools.benchmarking.timings import Ratio, Timings
 
 ROWS = Spec("float32", [1, 4])
 #: Hostile names: what comes from a model must stay text wherever it is shown.
@@ -296,7 +296,7 @@ def test_a_failing_kernel_is_told_in_one_line(oplet, model, monkeypatch):
 
 @pytest.mark.parametrize("option", ["--profile-html", "--trace"])
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(oplet, model, monkeypatch, tmp_path, option):
-    monkeypatch.setattr("oplet.tools.benchmark.benchmark_model", lambda *_, **__: pytest.fail("it measured"))
+    monkeypatch.setattr("oplet.tools.benchmarking.benchmark.benchmark_model", lambda *_, **__: pytest.fail("it measured"))
     ran = oplet("benchmark", model, option, tmp_path / "no" / "x")
     assert ran.code == 1
     assert "No such file or directory" in ran.err

@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 
 from oplet.errors import TensorError
-from oplet.tools.inputs import load_input
-from oplet.tools.outputs import save_outputs, top_scores
-from oplet.tools.values.fitting import fit
-from oplet.tools.values.scaling import dequantize
+from oplet.tools.running.inputs import load_input
+from oplet.tools.running.outputs import save_outputs, top_scores
+from oplet.tools.running.values.fitting import fit
+from oplet.tools.running.values.scaling import dequantize
 from oplet.tuning.random_inputs import random_input
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oplet import BuiltinOperator, ModelBuilder, PluginManager
-from oplet.tools.inspect import inspect_model
+from oplet.tools.describing.inspect import inspect_model
 
 
 def _serving(op: str, version: int) -> str:

@@ -167,8 +167,8 @@ class Plugins(PluginManager):
 
     def __init__(self, op, target=f"{__name__}:KERNEL"):
         super().__init__(entry_points=[])
-        from oplet.ops.registration import Provenance
-        from oplet.ops.resolver import MutableOpResolver
+        from oplet.ops.serving.registration import Provenance
+        from oplet.ops.serving.resolver import MutableOpResolver
 
         self.made = MutableOpResolver(Provenance("here", "", "", __name__))
         self.made.add_custom(op, target)

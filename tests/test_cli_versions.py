@@ -8,7 +8,7 @@ import pytest
 
 from oplet import ModelBuilder
 from oplet.schema.options import AddOptions
-from oplet.tools.versions import describe_versions, problems_with
+from oplet.tools.describing.versions import describe_versions, problems_with
 
 
 @pytest.fixture

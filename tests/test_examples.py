@@ -10,7 +10,7 @@ import pytest
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
-from oplet.tools.inputs import load_input
+from oplet.tools.running.inputs import load_input
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 PICTURES = sorted((EXAMPLES / "digits" / "pictures").glob("*.png"))
@@ -72,7 +72,7 @@ def test_the_labels_are_the_digits():
 
 
 def test_the_json_description_of_the_examples_is_json():
-    from oplet.tools.inspect import inspect_model
+    from oplet.tools.describing.inspect import inspect_model
 
     for model in EXAMPLES.glob("*/*.tflite"):
         assert json.loads(json.dumps(inspect_model(model)))["file"] == str(model)

@@ -16,8 +16,8 @@ from oplet.errors import PrepareError
 from oplet.schema.options import SoftmaxOptions
 from oplet.testing import Spec, one_op_model
 from oplet.testing.distributions import fake_distribution, installed
-from oplet.tools.doctor import diagnose
-from oplet.tools.scaffold import Names, new_op
+from oplet.tools.describing.doctor import diagnose
+from oplet.tools.scaffolding.scaffold import Names, new_op
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "writing-an-op.md"
 REAL = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "real"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from oplet.testing.distributions import fake_distribution
-from oplet.tools.scaffold import Names, ScaffoldError, new_delegate, new_op
+from oplet.tools.scaffolding.scaffold import Names, ScaffoldError, new_delegate, new_op
 
 ROOT = Path(__file__).resolve().parents[1]
 

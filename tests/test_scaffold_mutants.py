@@ -15,7 +15,7 @@ import pytest
 
 from oplet import MutableOpResolver
 from oplet.testing import OpContract, Spec, one_op_model
-from oplet.tools.scaffold import Names, new_op
+from oplet.tools.scaffolding.scaffold import Names, new_op
 
 TUTORIAL = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
 FINISHED = ("FINISHED = False", "FINISHED = True")

@@ -94,7 +94,7 @@ def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
         for path in SHIPPED
     }
     # It compiles oplet's own modules in a child, and writes them into a program.
-    assert found.pop("oplet/tools/building/bytecode.py") == ["marshal"]
+    assert found.pop("oplet/tools/building/packing/bytecode.py") == ["marshal"]
     assert {path: names for path, names in found.items() if names} == {}
     for path in SHIPPED:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -14,13 +14,13 @@ import pytest
 from oplet import Interpreter
 from oplet.errors import TensorError
 from oplet.testing import Spec, one_op_model
-from oplet.tools.inputs import load_input
-from oplet.tools.outputs import save_outputs
-from oplet.tools.run import Value
-from oplet.tools.showing import described, head
-from oplet.tools.values.fitting import fit
-from oplet.tools.values.notices import Notice
-from oplet.tools.values.scaling import dequantize, scaling_of
+from oplet.tools.running.inputs import load_input
+from oplet.tools.running.outputs import save_outputs
+from oplet.tools.running.run import Value
+from oplet.tools.running.showing import described, head
+from oplet.tools.running.values.fitting import fit
+from oplet.tools.running.values.notices import Notice
+from oplet.tools.running.values.scaling import dequantize, scaling_of
 from oplet.tuning.random_inputs import random_input
 
 INTEGERS = [np.int8, np.uint8, np.int16]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from oplet import Interpreter, Model
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "writing-models.md"
 

@@ -33,7 +33,7 @@ from oplet.builder import (
 )
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.runtime.limits import Limits
 from oplet.runtime.loading import _read_constant
 from oplet.runtime.memory.accounting import MemoryAccount

@@ -350,7 +350,7 @@ def test_a_node_goes_to_and_fro_between_its_kernels_and_each_keeps_its_own_state
         return Registration(init=init, free=free, prepare=inner.prepare, invoke=invoke)
 
     first, second = resolver(keeping("first", 2, 2)), resolver(keeping("second", 3, 3))
-    from oplet.ops.resolver import ChainOpResolver
+    from oplet.ops.serving.resolver import ChainOpResolver
 
     interpreter = Interpreter(model_content=model(), op_resolver=ChainOpResolver([first, second]))
     assert calls == ["init first"]
@@ -372,7 +372,7 @@ def test_a_kernel_whose_init_fails_after_another_declined_is_named_and_what_was_
 
     first = times(2, only(3), init=lambda context, buffer: "state", free=lambda context, state: calls.append(state))
     second = times(2, init=fail, free=lambda context, state: calls.append("wrong"))
-    from oplet.ops.resolver import ChainOpResolver
+    from oplet.ops.serving.resolver import ChainOpResolver
 
     interpreter = Interpreter(model_content=model(), op_resolver=ChainOpResolver([resolver(first), resolver(second)]))
     with pytest.raises(PrepareError, match="ValueError: no room. .* failed to initialize"):

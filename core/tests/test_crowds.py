@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from oplet.schema import enums, options, stablehlo_options, tables
+from oplet.schema.columns import Rows
 from oplet.schema.decode import decode
 from oplet.schema.decoder import Decoder
 from oplet.schema.encode import encode
-from oplet.schema.rows import Rows
 from oplet.schema.table import Field, Table
 
 #: Around the number from which on tables are read together.

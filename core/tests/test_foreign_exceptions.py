@@ -13,7 +13,7 @@ import pytest
 import oplet.runtime.execution.model_runtime as interpreting
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import LimitError, TensorError
-from oplet.tools.outputs import save_outputs
+from oplet.tools.running.outputs import save_outputs
 
 ODD = ["\udcff\udcfe", "a\0b", "x" * 70_000, "é" * 33_000]
 
@@ -70,7 +70,7 @@ def test_no_memory_for_the_bytes_of_a_model_is_a_limit_error(monkeypatch: pytest
     def full(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("oplet.model.writing.pieces", full)
+    monkeypatch.setattr("oplet.model.save.writing.pieces", full)
     with pytest.raises(LimitError, match="not enough memory"):
         Model.from_bytes(_model()).to_bytes()
 

@@ -7,7 +7,7 @@ import pytest
 
 from oplet import Interpreter, Limits
 from oplet.errors import LimitError, PrepareError
-from oplet.model.sparsity import sparsify
+from oplet.model.builders.sparsity import sparsify
 from oplet.schema.options import AddOptions, FullyConnectedOptions
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec

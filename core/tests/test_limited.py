@@ -7,7 +7,7 @@ import pytest
 
 from oplet import BuiltinOperator, Interpreter, ModelBuilder, MutableOpResolver, Registration, TensorType, ensure
 from oplet.errors import PrepareError
-from oplet.ops.limited import TypeLimit, limited
+from oplet.ops.serving.type_limits import TypeLimit, limited
 
 CALLS: list[str] = []
 

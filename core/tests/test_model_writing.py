@@ -15,7 +15,7 @@ from flatbuffers import flexbuffers
 
 from oplet import Model
 from oplet.errors import ModelError
-from oplet.model import writing
+from oplet.model.save import writing
 from oplet.schema import options, tables
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode

@@ -9,8 +9,8 @@ import pytest
 
 from oplet import BuiltinOperator, MutableOpResolver, Registration
 from oplet.errors import ResolverError
-from oplet.ops.registration import Provenance
-from oplet.ops.resolver import ChainOpResolver, OpResolver
+from oplet.ops.serving.registration import Provenance
+from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 
 A = Registration(invoke=print)
 B = Registration(bind=lambda context, node: print)

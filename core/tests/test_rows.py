@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from oplet.errors import ModelError
-from oplet.model.builder import ModelBuilder
+from oplet.model.builders.model_builder import ModelBuilder
 from oplet.model.model import Model
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.runtime.limits import Limits
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.schema import tables
+from oplet.schema.columns import Rows, as_rows
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode
 from oplet.schema.enums import TensorType
 from oplet.schema.options import AddOptions, ConcatenationOptions
-from oplet.schema.rows import Rows, as_rows
 
 #: More tensors and nodes than are read one by one.
 MANY = 90

@@ -12,15 +12,15 @@ import pytest
 
 from oplet import ModelBuilder
 from oplet.errors import ModelError
-from oplet.model import whole_file as module
-from oplet.model.external import write_file
+from oplet.model.files import whole_file as module
+from oplet.model.files.external import write_file
+from oplet.model.files.whole_file import check_target, whole_file, write_whole
 from oplet.model.model import Model
-from oplet.model.whole_file import check_target, whole_file, write_whole
 from oplet.testing import Spec, one_op_model
-from oplet.tools.building.archive import write_archive
-from oplet.tools.outputs import save_outputs
+from oplet.tools.benchmarking.trace import write_trace
+from oplet.tools.building.packing.archive import write_archive
+from oplet.tools.running.outputs import save_outputs
 from oplet.tools.selection.files import write_made
-from oplet.tools.trace import write_trace
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
 

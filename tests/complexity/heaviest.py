@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.complexity.search import Case
 
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 
 __all__ = ["KEPT", "keep", "kept"]
 

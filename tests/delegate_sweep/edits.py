@@ -10,7 +10,7 @@ import numpy as np
 from tests.delegate_sweep.drafts import Draft, Edit
 
 from oplet import BuiltinOperator, TensorType
-from oplet.model.operator_options import options_class
+from oplet.model.builders.operator_options import options_class
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema.table import Field
 from oplet.testing.one_op import Spec

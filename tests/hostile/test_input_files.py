@@ -17,8 +17,8 @@ import pytest
 from PIL import Image
 
 from oplet.errors import OpletError, TensorError
-from oplet.tools.inputs import load_input, load_inputs
-from oplet.tools.outputs import read_labels
+from oplet.tools.running.inputs import load_input, load_inputs
+from oplet.tools.running.outputs import read_labels
 from oplet.tools.selection.lock import Lock
 
 CHILD = Path(__file__).with_name("input_files_child.py")

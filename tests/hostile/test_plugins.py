@@ -13,7 +13,7 @@ import pytest
 
 from oplet import Context, Interpreter, MutableOpResolver, Node, PluginManager, Registration
 from oplet.errors import OpletError, ResolverError
-from oplet.ops.registration import Provenance
+from oplet.ops.serving.registration import Provenance
 from oplet.testing import invoke
 from oplet.testing.distributions import fake_distribution, installed
 from oplet.testing.graphs import Graph, Op, graph_model

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter
-from oplet.model.sparsity import sparsify
+from oplet.model.builders.sparsity import sparsify
 from oplet.schema import tables
 from oplet.schema.options import AddOptions, CallOnceOptions, IfOptions, WhileOptions
 from oplet.testing.graphs import Graph, Op, graph_model

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, Model, ModelBuilder
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.schema import tables
 from oplet.schema.options import CallOnceOptions
 from oplet.testing.graphs import Graph, Op, graph_model

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oplet import ModelBuilder, TensorType
-from oplet.model.builder import SubgraphBuilder
+from oplet.model.builders.model_builder import SubgraphBuilder
 from oplet.schema.enums import Padding
 from oplet.schema.options import (
     AddOptions,

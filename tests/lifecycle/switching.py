@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Model, ModelBuilder, TensorType
-from oplet.model.builder import SubgraphBuilder
+from oplet.model.builders.model_builder import SubgraphBuilder
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema import tables
 from oplet.schema.options import GatherOptions, MaximumMinimumOptions, ShapeOptions, StridedSliceOptions, SubOptions

@@ -6,11 +6,11 @@ go together.
 
 from __future__ import annotations
 
-from oplet.model.builder import ModelBuilder
-from oplet.model.operator_options import options_class
-from oplet.model.packing import pack_flexbuffer, pack_strings, pack_values
-from oplet.model.sparsity import Sparse, sparsify
-from oplet.model.subgraph_builder import SubgraphBuilder
+from oplet.model.builders.model_builder import ModelBuilder
+from oplet.model.builders.operator_options import options_class
+from oplet.model.builders.sparsity import Sparse, sparsify
+from oplet.model.builders.subgraph_builder import SubgraphBuilder
+from oplet.model.save.packing import pack_flexbuffer, pack_strings, pack_values
 from oplet.schema.enums import BuiltinOperator, DimensionType, TensorType
 from oplet.schema.tables import (
     BlockwiseQuantization,

@@ -11,7 +11,7 @@ from typing import Any
 
 from oplet.delegates.delegate import Delegate
 from oplet.errors import ModelError
-from oplet.ops.resolver import ChainOpResolver, MutableOpResolver
+from oplet.ops.serving.resolver import ChainOpResolver, MutableOpResolver
 from oplet.runtime.delegation.load import load_delegate
 from oplet.runtime.interpreter import Interpreter, OpResolverType, SignatureRunner
 

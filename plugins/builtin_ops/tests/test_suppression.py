@@ -11,8 +11,8 @@ import pytest
 from oplet.errors import OpletError
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
-from oplet_builtin_ops.shaping import suppression as kernel
-from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
+from oplet_builtin_ops.suppression import non_max as kernel
+from oplet_builtin_ops.suppression.priority_queue import PriorityQueue
 
 
 def suppression(

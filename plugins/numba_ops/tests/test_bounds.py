@@ -13,8 +13,8 @@ from oplet import Interpreter, Limits, ModelBuilder
 from oplet.errors import LimitError
 from oplet.schema.enums import Padding
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
-from oplet_numba_ops import taps
-from oplet_numba_ops.kernels import _keep_newest
+from oplet_numba_ops.compiling.kernels import _keep_newest
+from oplet_numba_ops.convolution import taps
 
 PLUGINS = ["oplet-builtin-ops", "oplet-numba-ops"]
 

@@ -16,7 +16,15 @@ from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, LeakyReluOptions, MulOptions, Pool2DOptions, SoftmaxOptions, SubOptions
 from oplet.testing import Spec, one_op_model
 from oplet_numba_ops.broadcasting import Repetition, repetition
-from oplet_numba_ops.float_pairs import ADD, MULTIPLY, PRELU, SQUARED_DIFFERENCE, SUBTRACT, SUBTRACT_FROM, bind_float_pair
+from oplet_numba_ops.elementwise.float_pairs import (
+    ADD,
+    MULTIPLY,
+    PRELU,
+    SQUARED_DIFFERENCE,
+    SUBTRACT,
+    SUBTRACT_FROM,
+    bind_float_pair,
+)
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 CLAMPS = st.sampled_from([ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU_N1_TO_1])
@@ -189,7 +197,7 @@ def test_more_nesting_than_three_loops_is_left_to_numpy() -> None:
 
 
 def test_compiled_kernels_serve_the_usual_types() -> None:
-    from oplet_numba_ops.float_maps import DEQUANTIZE, QUANTIZE
+    from oplet_numba_ops.elementwise.float_maps import DEQUANTIZE, QUANTIZE
 
     assert set(QUANTIZE) == set(DEQUANTIZE) == {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
 from oplet.testing import Spec, one_op_model
-from oplet_numba_ops import depthwise, hybrid, products
+from oplet_numba_ops.convolution import depthwise, hybrid, products
 
 CLAMPS = [ActivationFunctionType.NONE, ActivationFunctionType.RELU, ActivationFunctionType.RELU6]
 SLOWLY = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

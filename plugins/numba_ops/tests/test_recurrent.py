@@ -12,7 +12,8 @@ from oplet import Interpreter
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import LSTMOptions, RNNOptions, SequenceRNNOptions, UnidirectionalSequenceLSTMOptions
 from oplet.testing import Spec, invoke, one_op_model
-from oplet_numba_ops import recurrent, team
+from oplet_numba_ops.recurrent import cells as recurrent
+from oplet_numba_ops.threads import team
 
 OPS = ["LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN"]
 OPTIONS: dict[str, Any] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import ModelBuilder, TensorType
-from oplet.model.builder import SubgraphBuilder
+from oplet.model.builders.model_builder import SubgraphBuilder
 from oplet.schema.options import (
     AddOptions,
     AssignVariableOptions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet import ModelBuilder, TensorType
-from oplet.model.builder import SubgraphBuilder
+from oplet.model.builders.model_builder import SubgraphBuilder
 from oplet.schema.table import Table
 
 from ..harness import Case

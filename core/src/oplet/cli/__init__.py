@@ -1,1 +1,3 @@
-"""The command `oplet`: one thin file a command; what they do is in `oplet.tools`."""
+"""The command `oplet`: its entry, its settings, and how it prints. `commands` holds one thin module a command; what a command does is in
+`oplet.tools`.
+"""

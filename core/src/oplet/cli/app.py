@@ -9,22 +9,22 @@ import typer
 from typer.core import TyperCommand
 
 import oplet
-from oplet.cli.behind import behind
-from oplet.cli.benchmark import benchmark
-from oplet.cli.build import build
-from oplet.cli.compare import compare
-from oplet.cli.doctor import doctor
-from oplet.cli.inspect import inspect
-from oplet.cli.new_delegate import new_delegate
-from oplet.cli.new_op import new_op
-from oplet.cli.partition import partition
-from oplet.cli.plugins import plugins
-from oplet.cli.rewrite import rewrite
-from oplet.cli.run import run
-from oplet.cli.select import select
+from oplet.cli.commands.behind import behind
+from oplet.cli.commands.benchmark import benchmark
+from oplet.cli.commands.build import build
+from oplet.cli.commands.compare import compare
+from oplet.cli.commands.doctor import doctor
+from oplet.cli.commands.inspect import inspect
+from oplet.cli.commands.new_delegate import new_delegate
+from oplet.cli.commands.new_op import new_op
+from oplet.cli.commands.partition import partition
+from oplet.cli.commands.plugins import plugins
+from oplet.cli.commands.rewrite import rewrite
+from oplet.cli.commands.run import run
+from oplet.cli.commands.select import select
+from oplet.cli.commands.tune import tune
+from oplet.cli.commands.versions import versions
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
-from oplet.cli.tune import tune
-from oplet.cli.versions import versions
 
 __all__ = ["app"]
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from oplet.cli.text import plain
+from oplet.texts import plain
 
 __all__ = ["Printer", "print_json"]
 

@@ -6,8 +6,8 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from oplet.cli.text import one_line
 from oplet.errors import OpletError, text_of
+from oplet.texts import one_line
 
 __all__ = ["main"]
 

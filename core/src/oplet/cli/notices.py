@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from oplet.cli.text import one_line
+from oplet.texts import one_line
 
 if TYPE_CHECKING:
-    from oplet.tools.values.notices import Notice
+    from oplet.tools.running.values.notices import Notice
 
 __all__ = ["Teller"]
 

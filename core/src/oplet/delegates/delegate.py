@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oplet.delegates.partition import NodeSubset
 from oplet.errors import DelegateError, failures
 from oplet.ops.context import Context, Node
-from oplet.ops.registration import Provenance, Registration, Thunk
+from oplet.ops.serving.registration import Provenance, Registration, Thunk
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.ops.async_kernel import AsyncKernel
+    from oplet.ops.asynchronous.kernel import AsyncKernel
 
 __all__ = [
     "Delegate",

@@ -9,7 +9,7 @@ from typing import Any
 
 from oplet.delegates.delegate import Delegate
 from oplet.errors import DelegateError, DelegateLoadError, PluginError, failures, text_of
-from oplet.ops.registration import Provenance
+from oplet.ops.serving.registration import Provenance
 
 __all__ = ["DelegateEntry", "DelegateRegistry"]
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.beside import locate, open_beside
-from oplet.model.mapping import MappedFile, ensure_whole, map_file
+from oplet.model.files.beside import locate, open_beside
+from oplet.model.files.mapping import MappedFile, ensure_whole, map_file
 from oplet.schema import tables
+from oplet.schema.columns import Rows
 from oplet.schema.decode import decode
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
-from oplet.schema.rows import Rows
 
 __all__ = ["SCHEMA_VERSION", "Model"]
 
@@ -45,7 +45,7 @@ class Model:
     """A decoded model with its constants.
 
     Attributes:
-        outline: the model's tables, where subgraphs may have `oplet.schema.rows.Rows` of tensors and operators in place of
+        outline: the model's tables, where subgraphs may have `oplet.schema.columns.Rows` of tensors and operators in place of
             lists; who only looks at a few fields of theirs saves the time to make `root`.
         name: what messages call it: the file's path, or "<bytes>".
         path: the file, None when the model came as bytes.
@@ -168,7 +168,7 @@ class Model:
         Raises:
             ModelError: writing would lose something (see `unknown`), or a value does not fit into its field.
         """
-        from oplet.model.writing import pieces  # whoever only runs models does not pay for the writer
+        from oplet.model.save.writing import pieces  # whoever only runs models does not pay for the writer
 
         try:
             return b"".join(pieces(self, constants, unreferenced))
@@ -192,7 +192,7 @@ class Model:
         Raises:
             ModelError: as `to_bytes` does, or the file cannot be written.
         """
-        from oplet.model.writing import save
+        from oplet.model.save.writing import save
 
         save(self, path, constants, unreferenced=unreferenced)
 

@@ -11,7 +11,7 @@ import numpy as np
 from oplet.errors import CustomOptionsError
 from oplet.ops.checkpoint import charge
 from oplet.ops.ensure import EnsureError
-from oplet.ops.provenance import Provenance
+from oplet.ops.serving.provenance import Provenance
 from oplet.ops.tensor import Array, Tensor
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.flexbuffers import read_flexbuffer

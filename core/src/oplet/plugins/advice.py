@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet.ops.resolver import Op, op_label
+from oplet.ops.serving.resolver import Op, op_label
 from oplet.plugins.known import known_distribution, source_of
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from oplet.errors import PluginError
 from oplet.ops.composite import Composite
-from oplet.ops.registration import Provenance
-from oplet.ops.resolver import MutableOpResolver, Op, op_key, op_label
+from oplet.ops.serving.registration import Provenance
+from oplet.ops.serving.resolver import MutableOpResolver, Op, op_key, op_label
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:

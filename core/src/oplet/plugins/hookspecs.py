@@ -8,7 +8,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from oplet.delegates.registry import DelegateRegistry
-    from oplet.ops.resolver import MutableOpResolver
+    from oplet.ops.serving.resolver import MutableOpResolver
     from oplet.versions.runtime_version import RuntimeVersions
 
 __all__ = ["hookimpl", "hookspec"]

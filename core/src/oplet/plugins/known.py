@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from oplet.ops.composite import Composite
-from oplet.ops.resolver import Op
+from oplet.ops.serving.resolver import Op
 
 __all__ = ["BUILTIN_OPS", "known_distribution", "source_of"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from oplet.errors import PluginError
 from oplet.ops.composite import Composite
-from oplet.ops.resolver import Op, op_key, op_label
+from oplet.ops.serving.resolver import Op, op_key, op_label
 from oplet.plugins.advice import advice
 from oplet.plugins.merge import MergedResolver, Source
 from oplet.plugins.plugin import API_VERSION, Plugin, PluginInfo, logger

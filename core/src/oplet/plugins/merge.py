@@ -8,8 +8,8 @@ from itertools import islice
 
 from oplet.errors import OpConflictError
 from oplet.ops.composite import Composite
-from oplet.ops.registration import Provenance, Registration
-from oplet.ops.resolver import Claim, MutableOpResolver, Op, OpResolver, op_key, op_label
+from oplet.ops.serving.registration import Provenance, Registration
+from oplet.ops.serving.resolver import Claim, MutableOpResolver, Op, OpResolver, op_key, op_label
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
 from oplet.schema.enums import BuiltinOperator
 

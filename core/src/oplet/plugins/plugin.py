@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from oplet.errors import PluginError, failures, text_of
-from oplet.ops.registration import Provenance
-from oplet.ops.resolver import MutableOpResolver, op_label
+from oplet.ops.serving.registration import Provenance
+from oplet.ops.serving.resolver import MutableOpResolver, op_label
 from oplet.plugins.selection import normalised
 from oplet.texts import logger_of
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import SignatureError, StateError, TensorError, text_of
-from oplet.model.verify import verify
-from oplet.model.verify_signatures import signature_faults
-from oplet.ops.resolver import ChainOpResolver, OpResolver
+from oplet.model.verify.signatures import signature_faults
+from oplet.model.verify.verifier import verify
+from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 from oplet.plugins.chooser_seam import chooser
 from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime

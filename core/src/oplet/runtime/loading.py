@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.reachability import read_outside
-from oplet.model.sizes import ELEMENT_BITS, PACKED_BITS
+from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
+from oplet.schema.columns import Columns, Rows, as_rows
 from oplet.schema.enums import TensorType
-from oplet.schema.rows import Columns, Rows, as_rows
 
 if TYPE_CHECKING:
     from oplet.runtime.memory.accounting import MemoryAccount

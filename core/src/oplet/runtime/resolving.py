@@ -9,13 +9,13 @@ from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError
 from oplet.model.reachability import named_subgraphs
 from oplet.ops.composite import Composite
 from oplet.ops.context import Node
-from oplet.ops.resolver import OpResolver
+from oplet.ops.serving.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from oplet.ops.registration import Registration
+    from oplet.ops.serving.registration import Registration
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.subgraph import Subgraph
 

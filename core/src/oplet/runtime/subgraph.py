@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.ops.context import Node
-from oplet.ops.registration import Thunk
+from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Array, Tensor
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema.naming import shown

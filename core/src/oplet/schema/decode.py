@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from oplet.schema.columns import Columns, Rows, Vectors
 from oplet.schema.decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Decoder, Layout, Numbers
-from oplet.schema.rows import Columns, Rows, Vectors
 from oplet.schema.table import Field, Table
 
 __all__ = ["decode", "extent"]

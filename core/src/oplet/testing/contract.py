@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import OpletError, PluginError, PrepareError
 from oplet.ops.context import EnsureError, Node
-from oplet.ops.resolver import OpResolver
+from oplet.ops.serving.resolver import OpResolver
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.plugins.manager import PluginManager
 from oplet.runtime.execution.binding import bind_node

@@ -12,7 +12,7 @@ from oplet.delegates.partition import NodeSubset
 from oplet.errors import DelegateError, OpletError
 from oplet.model.model import Model
 from oplet.ops.context import Context, Node
-from oplet.ops.registration import Registration, Thunk
+from oplet.ops.serving.registration import Registration, Thunk
 from oplet.ops.tensor import Tensor
 from oplet.runtime.delegation.load import load_delegate
 from oplet.runtime.interpreter import Interpreter

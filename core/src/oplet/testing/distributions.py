@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint

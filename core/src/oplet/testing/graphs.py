@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
-from oplet.model.arguments import OPERATOR, OPTIONS, TEXT, WHOLE, Kind, takes
-from oplet.model.builder import ModelBuilder
+from oplet.model.builders.arguments import OPERATOR, OPTIONS, TEXT, WHOLE, Kind, takes
+from oplet.model.builders.model_builder import ModelBuilder
 from oplet.ops.tensor import tensor_type
 from oplet.schema.table import Table
 from oplet.testing.one_op import Spec

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.model.arguments import BYTES, FLAG, OPERATOR, OPTIONS, VERSION, Kind, takes
-from oplet.model.builder import ModelBuilder
+from oplet.model.builders.arguments import BYTES, FLAG, OPERATOR, OPTIONS, VERSION, Kind, takes
+from oplet.model.builders.model_builder import ModelBuilder
 from oplet.ops.tensor import tensor_type
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table

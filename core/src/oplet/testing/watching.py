@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from oplet.ops.context import Context, Node
-from oplet.ops.registration import Registration, Thunk
-from oplet.ops.resolver import Claim, Op, OpResolver
+from oplet.ops.serving.registration import Registration, Thunk
+from oplet.ops.serving.resolver import Claim, Op, OpResolver
 
 __all__ = ["ASKED_FOR", "Fault", "Watch", "WatchingResolver"]
 

@@ -1,1 +1,1 @@
-"""What the commands do, usable from Python."""
+"""What the commands do, usable from Python. A room holds what one command, or a few of one kind, needs; nothing here prints."""

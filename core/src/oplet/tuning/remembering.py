@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet.errors import text_of
-from oplet.model.files import read_file
-from oplet.model.whole_file import write_whole
+from oplet.model.files.ordinary import read_file
+from oplet.model.files.whole_file import write_whole
 from oplet.texts import logger_of
 
 if TYPE_CHECKING:

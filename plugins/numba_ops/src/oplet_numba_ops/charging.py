@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Allocation, Context, Node, Tensor, charge
-from oplet_numba_ops.memory import address
+from oplet_numba_ops.compiling.memory import address
 
 __all__ = ["charge_constant"]
 

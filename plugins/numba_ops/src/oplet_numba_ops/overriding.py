@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.errors import LimitError, PrepareError
 from oplet.kernels.arrays import Thunk
-from oplet_numba_ops.kernels import CompileError
+from oplet_numba_ops.compiling.kernels import CompileError
 
 __all__ = ["Bind", "Thunk", "needs_threads", "override"]
 

@@ -38,8 +38,8 @@ def behind(
     Options stand before PROGRAM. Answered are tflite_runtime.interpreter, ai_edge_litert.interpreter and tensorflow.lite.
     """
     settings = settings_of(context, p, debug)
-    from oplet.cli.text import one_line
     from oplet.errors import DelegateError, ModelError
+    from oplet.texts import one_line
     from oplet.tools.behind.program import Account, run_behind
 
     account = Account()

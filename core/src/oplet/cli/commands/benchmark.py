@@ -13,9 +13,9 @@ from oplet.cli.settings import Debug, Delegates, Inputs, Json, ModelFile, Plugin
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.benchmark import Benchmark
-    from oplet.tools.profile import NodeCost, Profile
-    from oplet.tools.timings import Timings
+    from oplet.tools.benchmarking.benchmark import Benchmark
+    from oplet.tools.benchmarking.profile import NodeCost, Profile
+    from oplet.tools.benchmarking.timings import Timings
 
 __all__ = ["benchmark"]
 
@@ -71,15 +71,15 @@ def benchmark(
 ) -> None:
     """Measure how fast a model runs, what it takes of memory, and which nodes the time goes to."""
     settings = settings_of(context, p, debug)
-    from oplet.tools.blas_threads import limit_blas_threads
+    from oplet.tools.benchmarking.blas_threads import limit_blas_threads
 
     limit_blas_threads(num_threads)  # before anything imports numpy
+    from oplet.cli.commands.tune import delegates_of
     from oplet.cli.console import Printer, print_json
     from oplet.cli.notices import Teller
     from oplet.cli.progress import progress_bars
-    from oplet.cli.tune import delegates_of
-    from oplet.model.whole_file import check_target
-    from oplet.tools.benchmark import Schedule, benchmark_model, parse_shape
+    from oplet.model.files.whole_file import check_target
+    from oplet.tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
 
     if not profile and (profile_html or trace or run_order):
         raise typer.BadParameter("leaves nothing to write or show.", param_hint="--no-profile")
@@ -113,7 +113,7 @@ def benchmark(
     if profile_html is not None:
         _write_page(result, profile_html)
     if trace is not None:
-        from oplet.tools.trace import trace_events, write_trace
+        from oplet.tools.benchmarking.trace import trace_events, write_trace
 
         title = f"oplet {os.path.basename(result.model)}"
         write_trace(trace, trace_events(result.events, spans=result.spans, names=result.names, title=title))
@@ -214,8 +214,8 @@ def _mib(size: int | None) -> str:
 
 
 def _write_page(result: Benchmark, path: Path) -> None:
-    from oplet.model.whole_file import write_whole
-    from oplet.tools.profile_html import profile_page
+    from oplet.model.files.whole_file import write_whole
+    from oplet.tools.benchmarking.profile_html import profile_page
 
     last = result.spans[-1]
     events = [event for event in result.events if event.start >= last.start]

@@ -91,10 +91,10 @@ def build(
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
     from oplet.cli.console import print_json
-    from oplet.model.whole_file import check_folder
-    from oplet.tools.building.app import INTERPRETER
+    from oplet.model.files.whole_file import check_folder
     from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.programs import build_program
+    from oplet.tools.building.packing.app import INTERPRETER
+    from oplet.tools.building.packing.programs import build_program
     from oplet.tools.building.report import make_report
     from oplet.tools.selection.needs import SelectionError
 

@@ -13,7 +13,7 @@ def doctor(context: typer.Context, model: ModelFile, json: Json = False, p: Plug
     """Show which operators a model needs, who supplies each one, and how to mend what is missing."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
-    from oplet.tools.doctor import diagnose
+    from oplet.tools.describing.doctor import diagnose
 
     found = diagnose(model, settings.plugins())
     missing = [entry for entry in found if not entry.provider]

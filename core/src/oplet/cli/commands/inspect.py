@@ -21,7 +21,7 @@ def inspect(context: typer.Context, model: ModelFile, json: Json = False, p: Plu
     """Show what is in a model file, and who would run it."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
-    from oplet.tools.inspect import inspect_model
+    from oplet.tools.describing.inspect import inspect_model
 
     description = inspect_model(model, settings.plugins())
     if json:

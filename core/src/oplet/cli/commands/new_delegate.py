@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oplet.cli.new_op import Directory, License, print_next_steps
+from oplet.cli.commands.new_op import Directory, License, print_next_steps
 from oplet.cli.settings import Debug, settings_of
 
 __all__ = ["new_delegate"]
@@ -22,6 +22,6 @@ def new_delegate(
     """Write a package that brings a delegate, with tests that pass at once."""
     settings_of(context, None, debug)
     from oplet.plugins.known import BUILTIN_OPS
-    from oplet.tools.scaffold import new_delegate
+    from oplet.tools.scaffolding.scaffold import new_delegate
 
     print_next_steps(new_delegate(name, directory, license=license), BUILTIN_OPS)

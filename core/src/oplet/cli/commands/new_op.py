@@ -30,7 +30,7 @@ def new_op(
 ) -> None:
     """Write a package that brings an op, with tests that pass at once."""
     settings_of(context, None, debug)
-    from oplet.tools.scaffold import new_op
+    from oplet.tools.scaffolding.scaffold import new_op
 
     print_next_steps(new_op(name, directory, builtin=builtin, license=license))
 

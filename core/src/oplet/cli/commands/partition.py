@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oplet.cli.settings import Debug, Format, ModelFile, NeededDelegates, PluginSwitches, settings_of
-from oplet.cli.text import one_line
+from oplet.texts import one_line
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -39,7 +39,7 @@ def partition(
     from oplet.tools.partitioning.partition import partition_model
 
     if svg is not None:
-        from oplet.model.whole_file import check_target
+        from oplet.model.files.whole_file import check_target
         from oplet.tools.partitioning.layout import ensure_layout
 
         ensure_layout()
@@ -49,7 +49,7 @@ def partition(
         sides, chosen = sides_of(model, delegate, plugins, progress=tell)
     result = partition_model(model, sides.make_delegates(), plugins)
     if svg is not None:
-        from oplet.model.whole_file import write_whole
+        from oplet.model.files.whole_file import write_whole
         from oplet.tools.partitioning.drawing import draw_partitioning
 
         write_whole(svg, draw_partitioning(result))

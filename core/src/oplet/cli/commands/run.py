@@ -23,8 +23,8 @@ from oplet.cli.settings import (
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.outputs import Score
-    from oplet.tools.run import RunResult
+    from oplet.tools.running.outputs import Score
+    from oplet.tools.running.run import RunResult
 
 __all__ = ["run"]
 
@@ -75,13 +75,13 @@ def run(
     need --raw. What was done to a picture is told on standard error.
     """
     settings = settings_of(context, p, debug)
+    from oplet.cli.commands.tune import delegates_of
     from oplet.cli.console import Printer, print_json
     from oplet.cli.notices import Teller
-    from oplet.cli.tune import delegates_of
-    from oplet.model.whole_file import check_target
-    from oplet.tools.outputs import check_suffix, read_labels, save_outputs
-    from oplet.tools.run import run_model
-    from oplet.tools.showing import as_json, highest
+    from oplet.model.files.whole_file import check_target
+    from oplet.tools.running.outputs import check_suffix, read_labels, save_outputs
+    from oplet.tools.running.run import run_model
+    from oplet.tools.running.showing import as_json, highest
 
     if output is not None:
         check_suffix(output)
@@ -120,7 +120,7 @@ def run(
 
 
 def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
-    from oplet.tools.showing import described, head
+    from oplet.tools.running.showing import described, head
 
     served = ", ".join(f"{count} by {who}" for who, count in result.providers.items()) or "none"
     printer.line(f"nodes: {served}", "dim")

@@ -13,7 +13,7 @@ from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwi
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.ops.resolver import Claim
+    from oplet.ops.serving.resolver import Claim
     from oplet.plugins.manager import PluginManager
     from oplet.tools.selection.serving import Served
 

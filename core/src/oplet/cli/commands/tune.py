@@ -45,13 +45,13 @@ def tune(
 ) -> None:
     """Measure a model in every way that is installed, and remember the fastest for `--delegate auto`."""
     settings = settings_of(context, p, debug)
-    from oplet.tools.blas_threads import limit_blas_threads
+    from oplet.tools.benchmarking.blas_threads import limit_blas_threads
 
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.console import print_json
     from oplet.cli.notices import Teller
     from oplet.cli.progress import progress_bars
-    from oplet.tools.tune import tune_model
+    from oplet.tools.benchmarking.tune import tune_model
     from oplet.tuning.measuring import Bounds
 
     with progress_bars() as tell:
@@ -104,12 +104,12 @@ def _row(trial: Trial, plain: float | None, chosen: bool) -> tuple[str, ...]:
 
 def delegates_of(model: Path, texts: Sequence[str], plugins: PluginManager, num_threads: int) -> Sequence[Delegate] | str:
     """The delegates that a command line asks for; where it says "auto", what there is to measure is measured, with a bar."""
-    from oplet.tools.delegates import delegates_or_auto
+    from oplet.tools.running.delegates import delegates_or_auto
 
     delegates = delegates_or_auto(texts, plugins)
     if isinstance(delegates, str):
         from oplet.cli.progress import progress_bars
-        from oplet.tools.tune import tune_model
+        from oplet.tools.benchmarking.tune import tune_model
         from oplet.tuning.choosing import auto_bounds
 
         with progress_bars() as tell:

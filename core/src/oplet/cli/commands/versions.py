@@ -35,7 +35,7 @@ def versions(
     """Show which versions of its operators a model has, which it would need, and which runtimes run it."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
-    from oplet.tools.versions import ReleaseError, describe_versions, parse_release, problems_with
+    from oplet.tools.describing.versions import ReleaseError, describe_versions, parse_release, problems_with
 
     plugins = settings.plugins()
     if against is None:

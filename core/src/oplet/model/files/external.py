@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.beside import check_name
+from oplet.model.files.beside import check_name
+from oplet.model.files.whole_file import write_whole
 from oplet.model.source import ModelSource
-from oplet.model.whole_file import write_whole
 from oplet.schema import tables
 
 __all__ = ["ExternalFiles", "write_file"]

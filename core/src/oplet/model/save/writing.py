@@ -17,10 +17,10 @@ import numpy as np
 
 from oplet.errors import ModelError
 from oplet.model.attachment import attached, is_archive, moved
-from oplet.model.beside import check_name, missing_files
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
-from oplet.model.external import write_file
-from oplet.model.whole_file import whole_file
+from oplet.model.files.beside import check_name, missing_files
+from oplet.model.files.external import write_file
+from oplet.model.files.whole_file import whole_file
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from oplet.errors import ModelError
 from oplet.schema import tables
+from oplet.schema.columns import as_rows
 from oplet.schema.naming import shown
 from oplet.schema.options import CallOnceOptions, IfOptions, WhileOptions
-from oplet.schema.rows import as_rows
 from oplet.schema.stablehlo_options import StablehloCaseOptions
 from oplet.schema.table import Table
 

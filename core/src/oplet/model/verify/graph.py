@@ -7,10 +7,10 @@ from functools import cached_property
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.verify_options import unknown_member
+from oplet.model.verify.options import unknown_member
 from oplet.schema import tables
+from oplet.schema.columns import as_rows
 from oplet.schema.naming import shown
-from oplet.schema.rows import as_rows
 
 __all__ = ["verify_graph"]
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.sizes import ELEMENT_BITS, LARGEST, bytes_needed
-from oplet.model.verify_sparsity import verify_sparsity
+from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, bytes_needed
+from oplet.model.verify.sparsity import verify_sparsity
 from oplet.schema import tables
+from oplet.schema.columns import Columns, Rows, Vectors
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
-from oplet.schema.rows import Columns, Rows, Vectors
 
 __all__ = ["MAX_RANK", "TensorRules", "verify_strings"]
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.verify_calls import verify_calls
-from oplet.model.verify_graph import verify_graph
-from oplet.model.verify_signatures import verify_signatures
-from oplet.model.verify_tensor import TensorRules
+from oplet.model.verify.calls import verify_calls
+from oplet.model.verify.graph import verify_graph
+from oplet.model.verify.signatures import verify_signatures
+from oplet.model.verify.tensor import TensorRules
 from oplet.schema import tables
+from oplet.schema.columns import as_rows
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
-from oplet.schema.rows import as_rows
 
 __all__ = ["verify"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from oplet.ops.async_attributes import (
+from oplet.ops.asynchronous.attributes import (
     NO_SYNC_OBJECT,
     Attributes,
     BufferAttribute,
@@ -17,9 +17,9 @@ from oplet.ops.async_attributes import (
     reconcile_attributes,
     uncovered_attributes,
 )
-from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
+from oplet.ops.asynchronous.kernel import AsyncKernel, BackendBuffer
+from oplet.ops.asynchronous.task import ExecutionTask, IoType
 from oplet.ops.context import Context, EnsureError, Node, ensure
-from oplet.ops.execution_task import ExecutionTask, IoType
 from oplet.ops.node import Thunk
 from oplet.ops.tensor import Array, Tensor
 

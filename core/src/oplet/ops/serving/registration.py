@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from oplet.ops.composite import Composite
 from oplet.ops.context import Context
 from oplet.ops.node import Node, Thunk
-from oplet.ops.node_limits import NodeLimits
-from oplet.ops.provenance import Provenance
+from oplet.ops.serving.node_limits import NodeLimits
+from oplet.ops.serving.provenance import Provenance
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
-    from oplet.ops.async_kernel import AsyncKernel
+    from oplet.ops.asynchronous.kernel import AsyncKernel
 
 __all__ = ["Provenance", "Registration", "Thunk"]
 

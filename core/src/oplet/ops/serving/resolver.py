@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from oplet.errors import ResolverError, failures, text_of
 from oplet.ops.composite import Composite
-from oplet.ops.limited import TypeLimit, limited
-from oplet.ops.node_limits import NodeLimits
-from oplet.ops.registration import Provenance, Registration
+from oplet.ops.serving.node_limits import NodeLimits
+from oplet.ops.serving.registration import Provenance, Registration
+from oplet.ops.serving.type_limits import TypeLimit, limited
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Claim", "MutableOpResolver", "Op", "OpResolver", "op_key", "op_label"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from oplet.ops.context import Context, Node, decline
-from oplet.ops.registration import Registration
+from oplet.ops.serving.registration import Registration
 from oplet.schema.enums import TensorType
 
 __all__ = ["REBUILD", "TypeLimit", "limited"]

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import SignatureError
-from oplet.ops.async_attributes import Attributes, Reconciliation
-from oplet.ops.async_kernel import BackendBuffer
-from oplet.ops.execution_task import ExecutionTask, IoType
+from oplet.ops.asynchronous.attributes import Attributes, Reconciliation
+from oplet.ops.asynchronous.kernel import BackendBuffer
+from oplet.ops.asynchronous.task import ExecutionTask, IoType
 from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from oplet.errors import DelegateError, InvokeError, OpletError, PrepareError, StateError, TensorError, failures
-from oplet.ops.async_attributes import Attributes, BufferAttribute, Reconciliation
-from oplet.ops.async_kernel import AsyncKernel, BackendBuffer
+from oplet.ops.asynchronous.attributes import Attributes, BufferAttribute, Reconciliation
+from oplet.ops.asynchronous.kernel import AsyncKernel, BackendBuffer
+from oplet.ops.asynchronous.task import ExecutionTask, IoType, TaskRunner
 from oplet.ops.context import Context, Node
-from oplet.ops.execution_task import ExecutionTask, IoType, TaskRunner
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Subgraph

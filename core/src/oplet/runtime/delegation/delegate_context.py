@@ -10,7 +10,7 @@ from oplet.errors import DelegateError
 from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies
 from oplet.model.model import Model
 from oplet.ops.context import Node
-from oplet.ops.registration import Registration
+from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.initialization import initialize

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import SignatureError, TensorError
-from oplet.model.verify_signatures import named_tensors, stale_names
+from oplet.model.verify.signatures import named_tensors, stale_names
 from oplet.ops.tensor import Tensor
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.describe.details import node_details, tensor_details
@@ -19,7 +19,7 @@ from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.ops.resolver import OpResolver
+    from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.engine_choice import Choice
 
 __all__ = ["Descriptions"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oplet.ops.composite import Composite
 from oplet.ops.context import Node
-from oplet.ops.resolver import OpResolver
+from oplet.ops.serving.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import LONGEST, plain
 

@@ -60,7 +60,7 @@ def _without_options(node: Node) -> str:
     """A refused value may be a default that nobody wrote down."""
     if node.raw_options is not None or node.op in (BuiltinOperator.CUSTOM, BuiltinOperator.DELEGATE):
         return ""
-    from oplet.model.operator_options import options_class  # a model that runs does not need it
+    from oplet.model.builders.operator_options import options_class  # a model that runs does not need it
 
     wanted = options_class(node.op)
     return (

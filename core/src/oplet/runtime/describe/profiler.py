@@ -30,7 +30,7 @@ class Event(NamedTuple):
 class Profiler:
     """Collects an `Event` per node run; give it to `Interpreter(profiler=...)`.
 
-    `oplet.tools.profile.summarize` makes a summary of the events, `oplet.tools.trace` a trace that browsers show.
+    `oplet.tools.benchmarking.profile.summarize` makes a summary of the events, `oplet.tools.benchmarking.trace` a trace that browsers show.
 
     Attributes:
         events: what was collected, in order.

@@ -7,7 +7,7 @@ from functools import partial
 
 from oplet.errors import PluginError, PrepareError, StateError, failures
 from oplet.ops.context import Node
-from oplet.ops.registration import Thunk
+from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Tensor
 from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext

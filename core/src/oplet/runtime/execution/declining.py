@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator
 
 from oplet.errors import OpletError, PrepareError
 from oplet.ops.context import Declined, Node
-from oplet.ops.providers import Providers
-from oplet.ops.registration import Registration
+from oplet.ops.serving.providers import Providers
+from oplet.ops.serving.registration import Registration
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers
 

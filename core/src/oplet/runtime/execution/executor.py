@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet.errors import StateError
 from oplet.ops.context import Node
-from oplet.ops.registration import Thunk
+from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
 from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.execution.checks import checked_shape

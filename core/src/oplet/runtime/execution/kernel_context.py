@@ -11,7 +11,7 @@ import numpy as np
 from oplet.errors import ImmutableGraphError, OpletError
 from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
-from oplet.ops.registration import Thunk
+from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
 from oplet.runtime.describe.failures import explained
 from oplet.runtime.describe.profiler import Event

@@ -14,8 +14,8 @@ from oplet.runtime.threads.workers import Workers
 if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.callee import Callee
-    from oplet.ops.registration import Thunk
-    from oplet.ops.resolver import OpResolver
+    from oplet.ops.serving.registration import Thunk
+    from oplet.ops.serving.resolver import OpResolver
     from oplet.ops.tensor import Shape
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.subgraph import Subgraph

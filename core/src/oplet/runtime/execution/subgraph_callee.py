@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet.ops.callee import Callee
 from oplet.ops.context import Node, ensure
-from oplet.ops.registration import Thunk
+from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Shape
 from oplet.runtime.execution.session import Session
 from oplet.runtime.subgraph import Subgraph

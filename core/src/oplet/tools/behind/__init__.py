@@ -1,1 +1,1 @@
-"""Programs that were written for LiteRT, run unmodified on oplet: who answers their imports, and who runs them."""
+"""Programs that were written for LiteRT, run unmodified on oplet. What comes in answers their imports, or starts them."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
 from oplet.plugins.manager import GROUP
 from oplet.runtime.delegation.load import load_delegate
-from oplet.tools.delegates import delegates_or_auto
-from oplet.tools.run import providers_of
+from oplet.tools.running.delegates import delegates_or_auto
+from oplet.tools.running.run import providers_of
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager

@@ -19,7 +19,7 @@ from oplet.errors import ModelError
 from oplet.tools.behind.doors import open_doors
 from oplet.tools.behind.names import Account, names_behind, plugin_packages
 from oplet.tools.behind.processes import Opener, with_doors_in_processes
-from oplet.tools.delegates import check_delegates
+from oplet.tools.running.delegates import check_delegates
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager

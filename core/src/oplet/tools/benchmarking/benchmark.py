@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from oplet.errors import TensorError
 from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.inputs import load_inputs
-from oplet.tools.litert_rival import LiteRTRival, RivalError, import_litert
-from oplet.tools.memory_use import peak_bytes, resident_bytes
-from oplet.tools.named_model import NamedModel
-from oplet.tools.profile import Place, Profile, node_names, summarize
-from oplet.tools.timings import Ratio, Timings
-from oplet.tools.trace import Span
-from oplet.tools.values.notices import Tell, warn
+from oplet.tools.benchmarking.litert_rival import LiteRTRival, RivalError, import_litert
+from oplet.tools.benchmarking.memory_use import peak_bytes, resident_bytes
+from oplet.tools.benchmarking.profile import Place, Profile, node_names, summarize
+from oplet.tools.benchmarking.timings import Ratio, Timings
+from oplet.tools.benchmarking.trace import Span
+from oplet.tools.running.inputs import load_inputs
+from oplet.tools.running.named_model import NamedModel
+from oplet.tools.running.values.notices import Tell, warn
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -163,7 +163,7 @@ def benchmark_model(
 
     Args:
         model: the .tflite file.
-        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random.
+        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random.
         shapes: other shapes for inputs, by name.
         signature: which signature to run; the only one if None, or else the first subgraph.
         schedule: how often.
@@ -171,7 +171,7 @@ def benchmark_model(
         num_threads: threads that kernels may use.
         plugins: where the kernels come from; all that are installed by default.
         delegates: what claims nodes first, in this order, or "auto" for what is fastest.
-        compare: names of `oplet.tools.litert_rival.RIVALS` that take turns with oplet.
+        compare: names of `oplet.tools.benchmarking.litert_rival.RIVALS` that take turns with oplet.
         progress: is told how far it is.
         raw: inputs hold a quantized tensor's integers, not real values.
         notify: is told what was done to inputs.

@@ -10,11 +10,11 @@ from string import Template
 
 from oplet.runtime.describe.profiler import Event
 from oplet.texts import plain
-from oplet.tools.profile import Place, Profile, nested
+from oplet.tools.benchmarking.profile import Place, Profile, nested
 
 __all__ = ["profile_page"]
 
-_PAGE = Path(__file__).parent / "templates" / "profile" / "page.html"
+_PAGE = Path(__file__).parent / "templates" / "page.html"
 _WIDTH = 1000.0
 _ROW = 22.0
 #: A box this wide or wider has its op's name in it; a letter takes about seven units.

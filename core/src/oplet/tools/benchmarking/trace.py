@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 from oplet.runtime.describe.profiler import Event
-from oplet.tools.profile import Place
+from oplet.tools.benchmarking.profile import Place
 
 __all__ = ["Span", "trace_events", "write_trace"]
 
@@ -42,7 +42,7 @@ def trace_events(
     Args:
         events: `Profiler.events`.
         spans: what else happened; they enclose the nodes that ran meanwhile.
-        names: what each node is called, see `oplet.tools.profile.node_names`.
+        names: what each node is called, see `oplet.tools.benchmarking.profile.node_names`.
         title: the name of the process.
     """
     origin = min([event.start for event in events] + [span.start for span in spans], default=0.0)

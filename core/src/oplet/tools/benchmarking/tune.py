@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from oplet import __version__
 from oplet.model.model import Model
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.inputs import load_inputs
-from oplet.tools.named_model import NamedModel
-from oplet.tools.values.notices import Tell, warn
+from oplet.tools.running.inputs import load_inputs
+from oplet.tools.running.named_model import NamedModel
+from oplet.tools.running.values.notices import Tell, warn
 from oplet.tuning.choosing import Choice, choose
 from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds
 
@@ -40,7 +40,7 @@ def tune_model(
 
     Args:
         path: the .tflite file.
-        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random. The first subgraph runs.
+        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random. The first subgraph runs.
         plugins: the plugins that there are.
         num_threads: threads that kernels may use.
         bounds: what measuring keeps to.

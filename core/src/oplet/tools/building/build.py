@@ -11,9 +11,9 @@ from typing import Any
 from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.selection import Preference
-from oplet.tools.building.cutting import Cut, cut
+from oplet.tools.building.cutting.cutting import Cut, cut
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.wheel import requirements, write_wheel
+from oplet.tools.building.packing.wheel import requirements, write_wheel
 from oplet.tools.selection.needs import needs_of
 
 __all__ = ["BuiltWheel", "Prefer", "build_wheel"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from oplet.errors import OpNotFoundError, UnresolvedOpError
 from oplet.ops.composite import Composite
-from oplet.ops.registration import Registration
-from oplet.ops.resolver import Claim, Op, OpResolver, op_key
+from oplet.ops.serving.registration import Registration
+from oplet.ops.serving.resolver import Claim, Op, OpResolver, op_key
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.merge import MergedResolver
 from oplet.plugins.selection import Preference, normalised

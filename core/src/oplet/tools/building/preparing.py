@@ -8,7 +8,7 @@ from contextlib import closing
 
 from oplet.errors import OpletError
 from oplet.model.model import Model
-from oplet.ops.resolver import OpResolver
+from oplet.ops.serving.resolver import OpResolver
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.building.choosing import Choice
 from oplet.tools.building.sources import Origin

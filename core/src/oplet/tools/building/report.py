@@ -17,18 +17,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.plugin import PluginInfo
-from oplet.tools.building.app import Program
 from oplet.tools.building.build import BuiltWheel
-from oplet.tools.building.cutting import Cut
+from oplet.tools.building.cutting.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
-from oplet.tools.building.programs import BuiltProgram
+from oplet.tools.building.packing.app import Program
+from oplet.tools.building.packing.programs import BuiltProgram
 from oplet.tools.building.sources import Kernel
 from oplet.tools.children import TimeoutExpired, run_python
-from oplet.tools.pictures import PICTURES_NEED
+from oplet.tools.running.pictures import PICTURES_NEED
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -70,7 +70,7 @@ print(time.perf_counter() - start)
 """
 _ANSWER = """
 import sys
-from oplet.tools.run import run_model
+from oplet.tools.running.run import run_model
 for value in run_model(sys.argv[1]).outputs:
     print(value.name, value.array.shape)
 """
@@ -191,7 +191,7 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
 
 def _needs(made: Program) -> str:
     packages = " and ".join(requirement for _, requirement in made.requires)
-    if "oplet/tools/pictures.py" not in made.core:
+    if "oplet/tools/running/pictures.py" not in made.core:
         return f"needs {packages}, nothing else"
     return f"needs {packages}, nothing else; {PICTURES_NEED}"
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import importlib_metadata
 
-from oplet.ops.registration import Provenance, Registration
-from oplet.ops.resolver import Claim
+from oplet.ops.serving.registration import Provenance, Registration
+from oplet.ops.serving.resolver import Claim
 from oplet.plugins.manager import GROUP
 from oplet.plugins.plugin import PluginInfo
 from oplet.plugins.selection import normalised

@@ -19,7 +19,7 @@ from oplet.schema.enums import TensorType
 from oplet.tools.comparing.references import litert_answers
 from oplet.tools.comparing.sides import Sides, claimed_nodes
 from oplet.tools.comparing.walk import walk
-from oplet.tools.named_model import NamedModel
+from oplet.tools.running.named_model import NamedModel
 from oplet.tuning.following import Choose, Follower, NodeDifference, Place, Values
 
 __all__ = ["Bisection", "Growth", "bisected", "bisected_by_litert"]

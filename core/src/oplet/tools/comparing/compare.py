@@ -23,9 +23,9 @@ from oplet.tools.comparing.references import LITERT, litert_answers, saved_outpu
 from oplet.tools.comparing.selecting import chosen_outputs
 from oplet.tools.comparing.sides import Sides, claimed_nodes, kernels_of
 from oplet.tools.comparing.walk import Walk, walk
-from oplet.tools.inputs import load_inputs
-from oplet.tools.named_model import NamedModel
-from oplet.tools.values.notices import Tell, warn
+from oplet.tools.running.inputs import load_inputs
+from oplet.tools.running.named_model import NamedModel
+from oplet.tools.running.values.notices import Tell, warn
 from oplet.tuning.differences import difference
 from oplet.tuning.following import Choose, NodeDifference, Place, Recorder, pair_of
 from oplet.tuning.random_inputs import nudged_input
@@ -115,7 +115,7 @@ def compare_model(
 
     Args:
         sides: the model and what is tried.
-        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random, anew for each run.
+        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random, anew for each run.
         runs: how often.
         seed: of the first run's random values; the next run has the next.
         tolerance: what passes; by default what goes with a tensor's type and the kind of model.
@@ -124,7 +124,7 @@ def compare_model(
         bisect: look for the first node that departs.
         reference: what to compare with in place of the built-in kernels: a file of outputs, or one of LiteRT's ways.
         signature: which signature to run; the only one if None, or else the first subgraph.
-        scale: of pixels, see `oplet.tools.pictures.load_picture`.
+        scale: of pixels, see `oplet.tools.running.pictures.load_picture`.
         offset: of pixels.
         raw: inputs hold a quantized tensor's integers, not real values.
         tell: is told what was done to inputs.

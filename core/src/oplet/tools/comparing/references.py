@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files import read_file
-from oplet.model.whole_file import whole_file, write_whole
-from oplet.tools.arrays import Header, npz_names, read_npy, read_npz
+from oplet.model.files.ordinary import read_file
+from oplet.model.files.whole_file import whole_file, write_whole
+from oplet.tools.benchmarking.litert_rival import RIVALS, RivalError
 from oplet.tools.children import TimeoutExpired, run_python
-from oplet.tools.litert_rival import RIVALS, RivalError
-from oplet.tools.values.scaling import scaling_of
+from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
+from oplet.tools.running.values.scaling import scaling_of
 
 __all__ = ["LITERT", "litert_answers", "saved_outputs"]
 

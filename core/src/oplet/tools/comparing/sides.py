@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from oplet.delegates.delegate import Delegate, DelegateContext
 from oplet.delegates.partition import NodeSubset
 from oplet.ops.context import Node
-from oplet.ops.registration import Registration
+from oplet.ops.serving.registration import Registration
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.delegates import delegate_named, delegates_or_auto
-from oplet.tools.tune import tune_model
+from oplet.tools.benchmarking.tune import tune_model
+from oplet.tools.running.delegates import delegate_named, delegates_or_auto
 from oplet.tuning.choosing import auto_bounds
 from oplet.tuning.following import Place
 
@@ -94,7 +94,7 @@ def sides_of(
 
     Args:
         model: the .tflite file.
-        texts: the delegates, see `oplet.tools.delegates.delegate_named`; or "auto"; none for the kernels of packages.
+        texts: the delegates, see `oplet.tools.running.delegates.delegate_named`; or "auto"; none for the kernels of packages.
         plugins: where delegates and kernels come from.
         num_threads: threads that kernels may use.
         with_reference: whether neither the built-in kernels nor others are what is compared with.

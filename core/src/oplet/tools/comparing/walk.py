@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from oplet.tools.comparing.sides import Sides, kernels_of
-from oplet.tools.named_model import NamedModel
+from oplet.tools.running.named_model import NamedModel
 from oplet.tuning.following import Choose, Follower, NodeDifference, Place, Recorder
 
 __all__ = ["Walk", "walk"]

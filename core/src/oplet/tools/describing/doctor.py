@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from oplet.model.model import Model
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
-from oplet.ops.registration import Registration
-from oplet.ops.resolver import Op
+from oplet.ops.serving.registration import Registration
+from oplet.ops.serving.resolver import Op
 from oplet.plugins.manager import PluginManager, default_manager
 from oplet.schema.enums import BuiltinOperator
-from oplet.tools.composites import composite_of, version_of
+from oplet.tools.describing.composites import composite_of, version_of
 from oplet.versions.runtime_version import first_runtime
 
 __all__ = ["Diagnosis", "diagnose"]

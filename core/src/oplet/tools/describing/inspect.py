@@ -11,14 +11,14 @@ import numpy as np
 
 from oplet.errors import OpletError
 from oplet.model.model import Model
-from oplet.model.sizes import bytes_needed
-from oplet.model.verify import verify
+from oplet.model.save.sizes import bytes_needed
+from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
-from oplet.ops.resolver import Op, OpResolver
+from oplet.ops.serving.resolver import Op, OpResolver
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
-from oplet.tools.composites import composite_of, version_of
+from oplet.tools.describing.composites import composite_of, version_of
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager

@@ -1,6 +1,6 @@
 """A page about the operators that are installed: versions, types, and where they differ from LiteRT.
 
-python -m oplet.tools.operators > docs/operators.md
+python -m oplet.tools.describing.operators > docs/operators.md
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from oplet.ops.registration import Registration
-from oplet.ops.resolver import Claim, OpResolver, op_label
+from oplet.ops.serving.registration import Registration
+from oplet.ops.serving.resolver import Claim, OpResolver, op_label
 from oplet.schema.enums import TensorType
 
 __all__ = ["operators_page"]
 
 _HEAD = """# Operators
 
-Generated from the registrations by `python -m oplet.tools.operators`; do not edit.
+Generated from the registrations by `python -m oplet.tools.describing.operators`; do not edit.
 
 What each operator of `{package}` is served in, and which element types its main inputs may have. "Differs" says where an answer is
 not LiteRT's, and why; [where oplet and LiteRT disagree](numerics.md) has more of it.

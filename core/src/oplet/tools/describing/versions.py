@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.errors import OpletError
 from oplet.model.model import Model
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.versions.model_versions import MINIMUM_RUNTIME, NodeVersion, minimum_runtime_of, node_versions
 from oplet.versions.runtime_version import minimum_runtime, version_key
 

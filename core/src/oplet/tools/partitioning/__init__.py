@@ -1,1 +1,1 @@
-"""What delegates would take of a model, in numbers and drawn."""
+"""What delegates would take of a model, in numbers and drawn. What comes in claims nodes and runs none."""

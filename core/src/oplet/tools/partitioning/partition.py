@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from oplet.errors import OpletError
-from oplet.model.sizes import bytes_needed
+from oplet.model.save.sizes import bytes_needed
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
 from oplet.runtime.interpreter import Interpreter

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from oplet.errors import ModelError
+from oplet.model.files.whole_file import check_target
 from oplet.model.model import Model
-from oplet.model.verify import verify
-from oplet.model.whole_file import check_target
-from oplet.model.writing import unreferenced_bytes
+from oplet.model.save.writing import unreferenced_bytes
+from oplet.model.verify.verifier import verify
 from oplet.schema import tables
+from oplet.tools.describing.versions import minimum_runtime_noted
 from oplet.tools.rewriting.stripping import copied, drop_buffers, strip
-from oplet.tools.versions import minimum_runtime_noted
 from oplet.versions.model_versions import minimum_runtime_of, node_versions, set_minimum_runtime, set_versions
 
 if TYPE_CHECKING:

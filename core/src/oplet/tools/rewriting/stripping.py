@@ -19,7 +19,7 @@ from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
-from oplet.tools.versions import KNOWN_CUSTOM_OPS, flex
+from oplet.tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 
 __all__ = ["copied", "drop_buffers", "indices", "strip"]
 

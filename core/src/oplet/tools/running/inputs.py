@@ -1,4 +1,4 @@
-"""Values for a model's inputs from files of several kinds, by the rule of `oplet.tools.values.fitting`."""
+"""Values for a model's inputs from files of several kinds, by the rule of `oplet.tools.running.values.fitting`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files import read_file
-from oplet.tools.arrays import Header, npz_names, read_npy, read_npz
-from oplet.tools.pictures import SUFFIXES as PICTURES
-from oplet.tools.pictures import Picture, load_picture
-from oplet.tools.values.fitting import check_type, fit, shape_for
-from oplet.tools.values.notices import Tell, warn
+from oplet.model.files.ordinary import read_file
+from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
+from oplet.tools.running.pictures import SUFFIXES as PICTURES
+from oplet.tools.running.pictures import Picture, load_picture
+from oplet.tools.running.values.fitting import check_type, fit, shape_for
+from oplet.tools.running.values.notices import Tell, warn
 
 __all__ = ["load_input", "load_inputs"]
 
@@ -56,8 +56,8 @@ def load_inputs(
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
-        raw: see `oplet.tools.values.fitting.fit`.
-        tell: is told what was done to values, see `oplet.tools.values.notices`.
+        raw: see `oplet.tools.running.values.fitting.fit`.
+        tell: is told what was done to values, see `oplet.tools.running.values.notices`.
 
     Returns:
         For each input that was given, its value and the file it came from.
@@ -119,7 +119,7 @@ def load_input(
         name: what messages call the input, and which array of an .npz or entry of a JSON object to take.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
-        raw: see `oplet.tools.values.fitting.fit`.
+        raw: see `oplet.tools.running.values.fitting.fit`.
         tell: is told what was done to the value.
 
     Raises:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema.enums import TensorType
-from oplet.tools.values.normalization import normalization_of
+from oplet.tools.running.values.normalization import normalization_of
 from oplet.tuning.random_inputs import random_input
 
 __all__ = ["Details", "NamedModel"]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files import read_file
-from oplet.model.whole_file import whole_file, write_whole
+from oplet.model.files.ordinary import read_file
+from oplet.model.files.whole_file import whole_file, write_whole
 from oplet.schema.naming import shown
-from oplet.tools.values.scaling import dequantize
+from oplet.tools.running.values.scaling import dequantize
 
 __all__ = ["Score", "as_lists", "check_suffix", "read_labels", "save_outputs", "top_scores"]
 
@@ -67,7 +67,7 @@ def read_labels(path: Path) -> list[str]:
 
     Raises:
         TensorError: it is no text.
-        OSError: it cannot be read, is no ordinary file, or is larger than `oplet.model.files.TEXT_BYTES`.
+        OSError: it cannot be read, is no ordinary file, or is larger than `oplet.model.files.ordinary.TEXT_BYTES`.
     """
     try:
         lines = read_file(path).decode("utf-8-sig").splitlines()
@@ -87,7 +87,7 @@ def check_suffix(path: Path) -> None:
 
 
 def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
-    """Write values as they are (`oplet.tools.run.Value.told` makes real ones): .npz and .json by name, .npy for a single one.
+    """Write values as they are (`oplet.tools.running.run.Value.told` makes real ones): .npz and .json by name, .npy for a single one.
 
     Text of .json that is no UTF-8 has a lone surrogate, U+DC80 to U+DCFF, for each byte, as Python's "surrogateescape" has it.
 

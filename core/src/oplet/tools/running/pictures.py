@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
-from oplet.model.files import open_file
-from oplet.tools.values.notices import Notice
-from oplet.tools.values.scaling import scaling_of
+from oplet.model.files.ordinary import open_file
+from oplet.tools.running.values.notices import Notice
+from oplet.tools.running.values.scaling import scaling_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from oplet.runtime.describe.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.inputs import load_inputs
-from oplet.tools.named_model import Details, NamedModel
-from oplet.tools.values.notices import Notice, Tell, warn
-from oplet.tools.values.scaling import dequantize
+from oplet.tools.running.inputs import load_inputs
+from oplet.tools.running.named_model import Details, NamedModel
+from oplet.tools.running.values.notices import Notice, Tell, warn
+from oplet.tools.running.values.scaling import dequantize
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -92,13 +92,13 @@ def run_model(
 ) -> RunResult:
     """Run a model once.
 
-    Values are real ones, in and out, unless `raw`: see `oplet.tools.values`.
+    Values are real ones, in and out, unless `raw`: see `oplet.tools.running.values`.
 
     Args:
         model: the .tflite file, or its bytes.
-        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.inputs.load_inputs`; the rest is random.
+        inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random.
         signature: which signature to run; the only one if None, or else the first subgraph.
-        scale: of pixels, see `oplet.tools.pictures.load_picture`.
+        scale: of pixels, see `oplet.tools.running.pictures.load_picture`.
         offset: of pixels.
         seed: of the random values.
         num_threads: threads that kernels may use.

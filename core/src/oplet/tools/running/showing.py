@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from oplet.errors import TensorError
-from oplet.tools.outputs import Score, as_lists, top_scores
-from oplet.tools.run import RunResult, Value
-from oplet.tools.values.scaling import dequantize, scaling_of
+from oplet.tools.running.outputs import Score, as_lists, top_scores
+from oplet.tools.running.run import RunResult, Value
+from oplet.tools.running.values.scaling import dequantize, scaling_of
 
 __all__ = ["as_json", "described", "head", "highest"]
 

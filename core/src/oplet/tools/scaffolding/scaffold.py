@@ -10,7 +10,7 @@ from string import Template
 from typing import NamedTuple
 
 from oplet.errors import OpletError
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
-from oplet.ops.resolver import OpResolver
+from oplet.ops.serving.resolver import OpResolver
 from oplet.plugins.known import known_distribution
 from oplet.plugins.plugin import API_VERSION
 from oplet.plugins.sources import installing

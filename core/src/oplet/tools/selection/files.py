@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from oplet.model.whole_file import check_target, write_whole
+from oplet.model.files.whole_file import check_target, write_whole
 from oplet.tools.selection.needs import SelectionError
 
 __all__ = ["check_made", "file_labels", "write_made"]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet.errors import OpletError
-from oplet.model.files import read_file
+from oplet.model.files.ordinary import read_file
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
-from oplet.ops.resolver import Op
+from oplet.ops.serving.resolver import Op
 from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.tools.selection.files import file_labels

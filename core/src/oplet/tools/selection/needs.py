@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from oplet.errors import ModelError, OpletError
+from oplet.model.builders.operator_options import misspelt_operator
 from oplet.model.model import Model
-from oplet.model.operator_options import misspelt_operator
 from oplet.model.reachability import entry_subgraphs, reached
-from oplet.model.verify import verify
+from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
-from oplet.ops.resolver import Op
+from oplet.ops.serving.resolver import Op
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.tools.composites import composite_of, version_of
-from oplet.tools.versions import KNOWN_CUSTOM_OPS, flex
+from oplet.tools.describing.composites import composite_of, version_of
+from oplet.tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 
 __all__ = ["Key", "NodeNeed", "OpNeed", "SelectionError", "Use", "needs_of", "node_needs"]
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from oplet.ops.resolver import Claim
+from oplet.ops.serving.resolver import Claim
 from oplet.tools.selection.files import file_labels
 from oplet.tools.selection.needs import OpNeed
 from oplet.tools.selection.serving import Served, kernel_path
 
 __all__ = ["resolver_code"]
 
-_TEMPLATES = Path(__file__).parents[1] / "templates" / "selection"
+_TEMPLATES = Path(__file__).parent / "templates"
 _WIDTH = 130
 _IMPORTS = "from oplet import MutableOpResolver, hookimpl"
 _IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, TypeLimit, hookimpl"

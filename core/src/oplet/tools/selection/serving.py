@@ -9,8 +9,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from oplet.ops.registration import Registration
-from oplet.ops.resolver import Claim, op_label
+from oplet.ops.serving.registration import Registration
+from oplet.ops.serving.resolver import Claim, op_label
 from oplet.tools.selection.declining import may_decline
 from oplet.tools.selection.needs import OpNeed, SelectionError
 

@@ -19,8 +19,8 @@ from oplet import Context, Node, TensorType, charge, checkpoint, ensure, ensure_
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands
-from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
-from oplet_builtin_ops.shaping.priority_queue import PriorityQueue
+from oplet_builtin_ops.suppression.boxes import Boxes, choose_in_order
+from oplet_builtin_ops.suppression.priority_queue import PriorityQueue
 
 __all__ = ["TYPES", "bind_suppression", "prepare_suppression"]
 

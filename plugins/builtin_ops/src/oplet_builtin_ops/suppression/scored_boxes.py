@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet.kernels.arrays import Array
-from oplet_builtin_ops.shaping.boxes import Boxes, choose_in_order
+from oplet_builtin_ops.suppression.boxes import Boxes, choose_in_order
 
 __all__ = ["fast_suppression", "regular_suppression", "suppress"]
 

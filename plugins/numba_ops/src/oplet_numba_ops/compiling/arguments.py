@@ -9,7 +9,7 @@ from numba.core import types as numba_types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from oplet_numba_ops.vectors import F64, I64, address
+from oplet_numba_ops.compiling.vectors import F64, I64, address
 
 cgutils: Any = numba_cgutils  # neither has annotations
 types: Any = numba_types

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from oplet.errors import text_of
-from oplet_numba_ops.memory import address
+from oplet_numba_ops.compiling.memory import address
 
 __all__ = ["CompileError", "Entry", "Kernel", "kernel"]
 
@@ -40,7 +40,7 @@ def _sources() -> str:
     """A number that changes with this package's sources: numba looks at a kernel's own file only, not at what it is made of."""
     digest = 0
     try:
-        for path in sorted(Path(__file__).parent.glob("*.py")):
+        for path in sorted(Path(__file__).parents[1].rglob("*.py")):
             digest = zlib.crc32(path.read_bytes(), digest)
     except OSError:  # not a folder: machine code is not cached then either
         return ""
@@ -150,7 +150,7 @@ class Kernel:
         import numba
         from numba.core.sigutils import normalize_signature
 
-        from oplet_numba_ops.arguments import unpacker
+        from oplet_numba_ops.compiling.arguments import unpacker
 
         llvm.initialize_native_asmparser()
         kinds, _ = normalize_signature(self.signature)

@@ -10,14 +10,14 @@ import numpy as np
 from oplet import Context, Node, TensorType, charge, decline
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.charging import charge_constant
-from oplet_numba_ops.finishing import Finishing
-from oplet_numba_ops.memory import Array, address, aligned, padded_rows
+from oplet_numba_ops.compiling.memory import Array, address, aligned, padded_rows
+from oplet_numba_ops.compiling.processor import windows_together
+from oplet_numba_ops.compiling.vectors import LANES
+from oplet_numba_ops.convolution.output_stage import Finishing
+from oplet_numba_ops.convolution.taps import edges, has_room, taps_kernel
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.processor import windows_together
-from oplet_numba_ops.shares import Range, each, grid, slots
-from oplet_numba_ops.taps import edges, has_room, taps_kernel
-from oplet_numba_ops.team import Step, ready, thunk
-from oplet_numba_ops.vectors import LANES
+from oplet_numba_ops.threads.splitting import Range, each, grid, slots
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["plan_depthwise"]
 

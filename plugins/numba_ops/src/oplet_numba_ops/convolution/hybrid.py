@@ -9,10 +9,10 @@ from oplet.kernels.activations import float_activation_range
 from oplet_builtin_ops.layers.blocks import block_scales
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import run_calls
-from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.shares import cut, each
-from oplet_numba_ops.team import Step, ready, thunk
+from oplet_numba_ops.threads.splitting import cut, each
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["plan_hybrid_rows"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.compiling.kernels import Kernel
 
 __all__ = ["pad_kernel"]
 

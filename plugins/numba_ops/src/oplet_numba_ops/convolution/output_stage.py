@@ -11,8 +11,8 @@ from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
-from oplet_numba_ops.memory import Array, aligned, padded_rows
-from oplet_numba_ops.vectors import LANES, Finish
+from oplet_numba_ops.compiling.memory import Array, aligned, padded_rows
+from oplet_numba_ops.compiling.vectors import LANES, Finish
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 

@@ -13,15 +13,15 @@ from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, decline
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_numba_ops.charging import charge_constant
-from oplet_numba_ops.finishing import Finishing, quantized_finishing
-from oplet_numba_ops.memory import Array, address, aligned
+from oplet_numba_ops.compiling.memory import Array, address, aligned
+from oplet_numba_ops.compiling.processor import has_byte_products, tile_rows
+from oplet_numba_ops.compiling.vectors import LANES
+from oplet_numba_ops.convolution.input_padding import pad_kernel
+from oplet_numba_ops.convolution.output_stage import Finishing, quantized_finishing
+from oplet_numba_ops.convolution.tiles import product_kernel
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.padding import pad_kernel
-from oplet_numba_ops.processor import has_byte_products, tile_rows
-from oplet_numba_ops.shares import cut, each, grid
-from oplet_numba_ops.team import Step, ready, thunk
-from oplet_numba_ops.tiles import product_kernel
-from oplet_numba_ops.vectors import LANES
+from oplet_numba_ops.threads.splitting import cut, each, grid
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["plan_quantized_tiles", "plan_tiles"]
 

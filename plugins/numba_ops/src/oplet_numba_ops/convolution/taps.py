@@ -14,8 +14,21 @@ from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
-from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.vectors import F32, I8, I16, I64, LANES, Finish, address, load, load_some, mask_below, multiply_add, store
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.vectors import (
+    F32,
+    I8,
+    I16,
+    I64,
+    LANES,
+    Finish,
+    address,
+    load,
+    load_some,
+    mask_below,
+    multiply_add,
+    store,
+)
 
 cgutils: Any = numba_cgutils  # it has no types
 

@@ -14,8 +14,8 @@ from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
-from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.vectors import (
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.vectors import (
     F32,
     I32,
     I64,

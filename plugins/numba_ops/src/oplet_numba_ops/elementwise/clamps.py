@@ -13,8 +13,8 @@ def clamp_registration(builtin: Registration, low: float, high: float) -> Regist
 
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
-        from oplet_numba_ops.flat import plan_flat, worth_sharing
-        from oplet_numba_ops.float_maps import CLAMP, CLAMP_OVER
+        from oplet_numba_ops.elementwise.flat import plan_flat, worth_sharing
+        from oplet_numba_ops.elementwise.float_maps import CLAMP, CLAMP_OVER
 
         if not worth_sharing(context, output.size):
             decline("numpy is as fast for small tensors.")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from oplet import Context
-from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.memory import Array, address, flat
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.memory import Array, address, flat
 from oplet_numba_ops.overriding import Bind
-from oplet_numba_ops.shares import WORTH_VALUES, cut, each
-from oplet_numba_ops.team import Step, ready, thunk
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["plan_flat", "worth_sharing"]
 

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from oplet import TensorType
-from oplet_numba_ops.kernels import Kernel, kernel
+from oplet_numba_ops.compiling.kernels import Kernel, kernel
 
 __all__ = ["CLAMP", "CLAMP_OVER", "DEQUANTIZE", "HARD_SWISH", "HARD_SWISH_OVER", "QUANTIZE"]
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from oplet import Tensor
 from oplet_numba_ops.broadcasting import Repetition
-from oplet_numba_ops.kernels import Kernel, kernel
-from oplet_numba_ops.memory import Array, flat
+from oplet_numba_ops.compiling.kernels import Kernel, kernel
+from oplet_numba_ops.compiling.memory import Array, flat
 from oplet_numba_ops.overriding import Thunk
-from oplet_numba_ops.shares import WORTH_VALUES, cut_pair
-from oplet_numba_ops.team import Step, thunk
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut_pair
+from oplet_numba_ops.threads.team import Step, thunk
 
 __all__ = ["ADD", "MULTIPLY", "PRELU", "SQUARED_DIFFERENCE", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair", "float_pair_kernel"]
 

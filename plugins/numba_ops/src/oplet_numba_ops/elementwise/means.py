@@ -9,8 +9,8 @@ import numba
 import numpy as np
 
 from oplet import TensorType
-from oplet_numba_ops.fixed_point import scaled
-from oplet_numba_ops.kernels import Kernel, kernel
+from oplet_numba_ops.compiling.kernels import Kernel, kernel
+from oplet_numba_ops.elementwise.fixed_point import scaled
 
 __all__ = ["MEAN", "MEAN_OF_ROWS"]
 

@@ -12,12 +12,12 @@ from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.ops.mul import Scaling
 from oplet_numba_ops.broadcasting import Repetition, repetition
-from oplet_numba_ops.fixed_point import scaling
-from oplet_numba_ops.flat import worth_sharing
-from oplet_numba_ops.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_numba_ops.elementwise.fixed_point import scaling
+from oplet_numba_ops.elementwise.flat import worth_sharing
+from oplet_numba_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_numba_ops.elementwise.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
-from oplet_numba_ops.team import ready
+from oplet_numba_ops.threads.team import ready
 
 __all__ = ["Operands", "operands", "pair_registration", "plan_product", "plan_sum"]
 

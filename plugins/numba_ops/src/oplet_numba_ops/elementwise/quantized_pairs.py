@@ -10,12 +10,12 @@ import numpy as np
 
 from oplet import Tensor, TensorType
 from oplet_numba_ops.broadcasting import Repetition
-from oplet_numba_ops.fixed_point import scaled
-from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.memory import Array, flat
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.memory import Array, flat
+from oplet_numba_ops.elementwise.fixed_point import scaled
 from oplet_numba_ops.overriding import Thunk
-from oplet_numba_ops.shares import WORTH_VALUES, cut_pair
-from oplet_numba_ops.team import Step, thunk
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut_pair
+from oplet_numba_ops.threads.team import Step, thunk
 
 __all__ = ["bind_quantized_product", "bind_quantized_sum", "quantized_pair_kernel"]
 

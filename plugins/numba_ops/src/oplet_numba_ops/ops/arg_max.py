@@ -8,9 +8,9 @@ from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet_builtin_ops.ops.arg_max import REGISTRATION as BUILTIN
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.searching import ARG_MAX
-from oplet_numba_ops.shares import WORTH_VALUES, cut, each
-from oplet_numba_ops.team import Step, ready, thunk
+from oplet_numba_ops.shaping.searching import ARG_MAX
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 #: numpy is fast along longer rows.
 _LONGEST: Final = 32

@@ -7,9 +7,9 @@ from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.layers.convolution import Products
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.ops.conv_2d import REGISTRATION as BUILTIN
-from oplet_numba_ops.finishing import float_finishing
+from oplet_numba_ops.convolution.output_stage import float_finishing
+from oplet_numba_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.products import plan_quantized_tiles, plan_tiles
 
 
 def plan(context: Context, node: Node) -> Bind:

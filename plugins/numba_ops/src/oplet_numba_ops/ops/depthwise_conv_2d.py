@@ -7,9 +7,9 @@ from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
-from oplet_numba_ops.depthwise import plan_depthwise
-from oplet_numba_ops.finishing import float_finishing, quantized_finishing
-from oplet_numba_ops.memory import Array
+from oplet_numba_ops.compiling.memory import Array
+from oplet_numba_ops.convolution.depthwise import plan_depthwise
+from oplet_numba_ops.convolution.output_stage import float_finishing, quantized_finishing
 from oplet_numba_ops.overriding import Bind, override
 
 

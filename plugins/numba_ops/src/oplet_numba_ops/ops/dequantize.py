@@ -6,8 +6,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.dequantize import REGISTRATION as BUILTIN
-from oplet_numba_ops.flat import plan_flat
-from oplet_numba_ops.float_maps import DEQUANTIZE
+from oplet_numba_ops.elementwise.flat import plan_flat
+from oplet_numba_ops.elementwise.float_maps import DEQUANTIZE
 from oplet_numba_ops.overriding import Bind, override
 
 

@@ -13,10 +13,10 @@ from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
 from oplet_builtin_ops.layers.weights import CLAMPS
 from oplet_builtin_ops.layers.windows import Windows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
-from oplet_numba_ops.finishing import float_finishing
-from oplet_numba_ops.hybrid import plan_hybrid_rows
+from oplet_numba_ops.convolution.hybrid import plan_hybrid_rows
+from oplet_numba_ops.convolution.output_stage import float_finishing
+from oplet_numba_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.products import plan_quantized_tiles, plan_tiles
 
 
 def plan(context: Context, node: Node) -> Bind:

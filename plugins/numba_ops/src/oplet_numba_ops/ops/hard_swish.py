@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, TensorType
 from oplet_builtin_ops.ops.hard_swish import REGISTRATION as BUILTIN
-from oplet_numba_ops.flat import plan_flat
-from oplet_numba_ops.float_maps import HARD_SWISH, HARD_SWISH_OVER
+from oplet_numba_ops.elementwise.flat import plan_flat
+from oplet_numba_ops.elementwise.float_maps import HARD_SWISH, HARD_SWISH_OVER
 from oplet_numba_ops.overriding import Bind, override
 
 

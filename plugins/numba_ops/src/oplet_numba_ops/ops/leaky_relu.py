@@ -10,9 +10,9 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
 from oplet_numba_ops.broadcasting import repetition
-from oplet_numba_ops.float_pairs import PRELU, bind_float_pair, float_pair_kernel
+from oplet_numba_ops.elementwise.float_pairs import PRELU, bind_float_pair, float_pair_kernel
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.team import ready
+from oplet_numba_ops.threads.team import ready
 
 
 def plan(context: Context, node: Node) -> Bind:

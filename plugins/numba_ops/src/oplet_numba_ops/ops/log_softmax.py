@@ -7,11 +7,11 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.log_softmax import REGISTRATION as BUILTIN
 from oplet_builtin_ops.ops.log_softmax import Quantized
-from oplet_numba_ops.exponentials import LOG_SOFTMAX
-from oplet_numba_ops.flat import plan_flat
+from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.quantized_softmax import LOG_SOFTMAX_8, LONGEST_ROW
-from oplet_numba_ops.shares import WORTH_VALUES
+from oplet_numba_ops.softmax.exponentials import LOG_SOFTMAX
+from oplet_numba_ops.softmax.quantized_softmax import LOG_SOFTMAX_8, LONGEST_ROW
+from oplet_numba_ops.threads.splitting import WORTH_VALUES
 
 
 def plan(context: Context, node: Node) -> Bind:

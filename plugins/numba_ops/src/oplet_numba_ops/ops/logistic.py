@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, TensorType
 from oplet_builtin_ops.ops.logistic import REGISTRATION as BUILTIN
-from oplet_numba_ops.exponentials import LOGISTIC
-from oplet_numba_ops.flat import plan_flat
+from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.shares import WORTH_VALUES
+from oplet_numba_ops.softmax.exponentials import LOGISTIC
+from oplet_numba_ops.threads.splitting import WORTH_VALUES
 
 
 def plan(context: Context, node: Node) -> Bind:

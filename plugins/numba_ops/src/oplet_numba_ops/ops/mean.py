@@ -10,12 +10,12 @@ from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.reduction import reduced_axes
-from oplet_numba_ops.fixed_point import scaling
-from oplet_numba_ops.means import MEAN, MEAN_OF_ROWS
-from oplet_numba_ops.memory import flat
+from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.elementwise.fixed_point import scaling
+from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_ROWS
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.shares import WORTH_VALUES, cut, each, slots
-from oplet_numba_ops.team import Step, ready, thunk
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 
 def plan(context: Context, node: Node) -> Bind:

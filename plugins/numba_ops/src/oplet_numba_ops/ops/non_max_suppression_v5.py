@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from oplet_builtin_ops.ops.non_max_suppression_v5 import REGISTRATION as BUILTIN
-from oplet_numba_ops.suppressing import suppression_registration
+from oplet_numba_ops.shaping.suppressed_boxes import suppression_registration
 
 REGISTRATION = suppression_registration(BUILTIN)

@@ -14,10 +14,10 @@ def plan(context: Context, node: Node) -> Bind:
     output = node.outputs[0]
     if node.optional_input(2) is not None or source.ndim > 4 or not source.size:
         decline("its border has a value, or its map more than 4 dimensions or no values.")
-    from oplet_numba_ops.bordering import BORDER
-    from oplet_numba_ops.flat import worth_sharing
-    from oplet_numba_ops.shares import WORTH_VALUES, cut, each
-    from oplet_numba_ops.team import Step, ready, thunk
+    from oplet_numba_ops.elementwise.flat import worth_sharing
+    from oplet_numba_ops.shaping.constant_border import BORDER
+    from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
+    from oplet_numba_ops.threads.team import Step, ready, thunk
 
     if not worth_sharing(context, output.size):
         decline("numpy is as fast for small maps.")

@@ -7,9 +7,9 @@ from math import inf
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.prelu import REGISTRATION as BUILTIN
 from oplet_numba_ops.broadcasting import repetition
-from oplet_numba_ops.float_pairs import PRELU, bind_float_pair, float_pair_kernel
+from oplet_numba_ops.elementwise.float_pairs import PRELU, bind_float_pair, float_pair_kernel
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.team import ready
+from oplet_numba_ops.threads.team import ready
 
 
 def plan(context: Context, node: Node) -> Bind:

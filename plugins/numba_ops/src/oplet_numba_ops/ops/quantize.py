@@ -8,8 +8,8 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantized_range
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
 from oplet_builtin_ops.ops.quantize import loses as _loses
-from oplet_numba_ops.flat import plan_flat
-from oplet_numba_ops.float_maps import QUANTIZE
+from oplet_numba_ops.elementwise.flat import plan_flat
+from oplet_numba_ops.elementwise.float_maps import QUANTIZE
 from oplet_numba_ops.overriding import Bind, override
 
 _SMALLEST, _INT32 = np.finfo(np.float32).smallest_normal, np.float32(2.0**31)

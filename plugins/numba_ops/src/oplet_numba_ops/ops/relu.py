@@ -5,6 +5,6 @@ from __future__ import annotations
 from math import inf
 
 from oplet_builtin_ops.ops.relu import REGISTRATION as BUILTIN
-from oplet_numba_ops.clamps import clamp_registration
+from oplet_numba_ops.elementwise.clamps import clamp_registration
 
 REGISTRATION = clamp_registration(BUILTIN, 0.0, inf)

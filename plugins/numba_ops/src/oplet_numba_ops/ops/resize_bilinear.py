@@ -11,9 +11,9 @@ from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.resizing import RESIZE_FLOATS, RESIZE_INT8, RESIZE_UINT8
-from oplet_numba_ops.shares import WORTH_VALUES, cut, each, slots
-from oplet_numba_ops.team import Step, ready, thunk
+from oplet_numba_ops.shaping.resizing import RESIZE_FLOATS, RESIZE_INT8, RESIZE_UINT8
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 _KERNELS = {TensorType.FLOAT32: RESIZE_FLOATS, TensorType.INT8: RESIZE_INT8, TensorType.UINT8: RESIZE_UINT8}
 #: With fewer channels of floats, numpy's products of matrices are as fast.

@@ -8,10 +8,10 @@ from typing import Final
 from oplet import Context, Node, NodeLimits, checkpoint, decline
 from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.positions import row_finder
-from oplet_numba_ops.memory import writable
+from oplet_numba_ops.compiling.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.searching import SCATTER
-from oplet_numba_ops.shares import WORTH_VALUES, cut
+from oplet_numba_ops.shaping.searching import SCATTER
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut
 
 #: Numbers in a row that are copied as fast as one somewhere.
 _SCATTERED: Final = 16

@@ -8,12 +8,12 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import SoftmaxOptions
 from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
-from oplet_numba_ops.exponentials import SOFTMAX
-from oplet_numba_ops.flat import plan_flat
-from oplet_numba_ops.memory import flat
+from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.elementwise.flat import plan_flat
 from oplet_numba_ops.overriding import Bind, override
-from oplet_numba_ops.quantized_softmax import LONGEST_ROW, SOFTMAX_8
-from oplet_numba_ops.shares import WORTH_VALUES
+from oplet_numba_ops.softmax.exponentials import SOFTMAX
+from oplet_numba_ops.softmax.quantized_softmax import LONGEST_ROW, SOFTMAX_8
+from oplet_numba_ops.threads.splitting import WORTH_VALUES
 
 
 def plan(context: Context, node: Node) -> Bind:

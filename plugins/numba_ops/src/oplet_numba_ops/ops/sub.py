@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet_builtin_ops.ops.sub import REGISTRATION as BUILTIN
-from oplet_numba_ops.float_pairs import SUBTRACT, SUBTRACT_FROM
-from oplet_numba_ops.pairs import pair_registration, plan_sum
+from oplet_numba_ops.elementwise.float_pairs import SUBTRACT, SUBTRACT_FROM
+from oplet_numba_ops.elementwise.pairs import pair_registration, plan_sum
 
 REGISTRATION = pair_registration(BUILTIN, SUBTRACT, SUBTRACT_FROM, plan_sum(subtracts=True))

@@ -7,12 +7,12 @@ from math import prod
 from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import read_ints
 from oplet_builtin_ops.ops.transpose import REGISTRATION as BUILTIN
-from oplet_numba_ops.flat import worth_sharing
-from oplet_numba_ops.memory import flat
+from oplet_numba_ops.compiling.memory import flat
+from oplet_numba_ops.elementwise.flat import worth_sharing
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.shares import WORTH_VALUES, cut, each
-from oplet_numba_ops.team import Step, ready, thunk
-from oplet_numba_ops.transposing import COPY_ROWS, TURN_SQUARES
+from oplet_numba_ops.shaping.transposing import COPY_ROWS, TURN_SQUARES
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 #: Numbers from which on a compiled kernel is faster, on one thread too.
 _LARGE = 4096

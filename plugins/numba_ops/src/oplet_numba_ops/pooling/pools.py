@@ -10,13 +10,13 @@ from oplet import Context, Node, NodeLimits, Registration, TensorType, charge, d
 from oplet.kernels.activations import activation_range, float_activation_range
 from oplet.kernels.windows import Axis
 from oplet.schema.options import Pool2DOptions
-from oplet_numba_ops.flat import worth_sharing
-from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.memory import Array
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.memory import Array
+from oplet_numba_ops.elementwise.flat import worth_sharing
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.shares import WORTH_VALUES, cut, each, slots
-from oplet_numba_ops.team import Step, ready, thunk
-from oplet_numba_ops.windows import AVERAGE_FLOATS, AVERAGE_INTEGERS, MAXIMUM
+from oplet_numba_ops.pooling.windows import AVERAGE_FLOATS, AVERAGE_INTEGERS, MAXIMUM
+from oplet_numba_ops.threads.splitting import WORTH_VALUES, cut, each, slots
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["pool_registration"]
 

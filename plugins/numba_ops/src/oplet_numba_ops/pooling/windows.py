@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from oplet import TensorType
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.compiling.kernels import Kernel
 
 __all__ = ["AVERAGE_FLOATS", "AVERAGE_INTEGERS", "MAXIMUM"]
 

@@ -15,12 +15,12 @@ from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, stacked
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell
 from oplet_builtin_ops.recurrent.sequences import Layout
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.compiling.kernels import Kernel
 from oplet_numba_ops.overriding import Bind, Thunk
-from oplet_numba_ops.recurrent_rows import PROJECT
-from oplet_numba_ops.recurrent_steps import LSTM_STEPS, RNN_STEPS
-from oplet_numba_ops.shares import cut, each, in_turn, slots
-from oplet_numba_ops.team import Step, ready, thunk
+from oplet_numba_ops.recurrent.rows import PROJECT
+from oplet_numba_ops.recurrent.steps import LSTM_STEPS, RNN_STEPS
+from oplet_numba_ops.threads.splitting import cut, each, in_turn, slots
+from oplet_numba_ops.threads.team import Step, ready, thunk
 
 __all__ = ["FLOATS", "plan_lstm", "plan_rnn"]
 

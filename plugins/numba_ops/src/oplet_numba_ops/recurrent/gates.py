@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from oplet_numba_ops.exponentials import exp
+from oplet_numba_ops.softmax.exponentials import exp
 
 __all__ = ["sigmoids", "tanh", "tanhs"]
 

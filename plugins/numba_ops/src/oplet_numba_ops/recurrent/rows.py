@@ -11,7 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.compiling.kernels import Kernel
 
 __all__ = ["PROJECT", "multiply_floats", "multiply_integers"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from oplet_numba_ops.gates import sigmoids, tanh, tanhs
-from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.recurrent_rows import multiply_floats, multiply_integers
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.recurrent.gates import sigmoids, tanh, tanhs
+from oplet_numba_ops.recurrent.rows import multiply_floats, multiply_integers
 
 __all__ = ["LSTM_STEPS", "RNN_STEPS"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.compiling.kernels import Kernel
 
 __all__ = ["BORDER"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import TensorType
-from oplet_numba_ops.kernels import Kernel
+from oplet_numba_ops.compiling.kernels import Kernel
 
 __all__ = ["ARG_MAX", "SCATTER"]
 

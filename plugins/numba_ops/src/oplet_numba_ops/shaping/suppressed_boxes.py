@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, charge, checkpoint
-from oplet_numba_ops.memory import writable
+from oplet_numba_ops.compiling.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
-from oplet_numba_ops.suppression import PLACE_WORDS, SUPPRESS
+from oplet_numba_ops.shaping.suppression import PLACE_WORDS, SUPPRESS
 
 __all__ = ["suppression_registration"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.compiling.kernels import kernel
 
 __all__ = ["PLACE_WORDS", "SUPPRESS"]
 

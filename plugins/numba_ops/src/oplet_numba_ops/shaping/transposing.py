@@ -12,8 +12,8 @@ from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
-from oplet_numba_ops.kernels import Kernel
-from oplet_numba_ops.vectors import F32, I8, I32, I64, LANES, load_some, mask_below, store
+from oplet_numba_ops.compiling.kernels import Kernel
+from oplet_numba_ops.compiling.vectors import F32, I8, I32, I64, LANES, load_some, mask_below, store
 
 cgutils: Any = numba_cgutils  # it has no types
 

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.compiling.kernels import kernel
 
 __all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
 

@@ -9,8 +9,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from oplet_numba_ops.processor import pause_instruction
-from oplet_numba_ops.vectors import I64, address
+from oplet_numba_ops.compiling.processor import pause_instruction
+from oplet_numba_ops.compiling.vectors import I64, address
 
 __all__ = ["ask", "ask_about", "enter", "highest_bit", "load", "lowest_bit", "pause", "store", "take_away", "take_bits"]
 

@@ -15,8 +15,19 @@ from typing import Any
 
 import numba
 
-from oplet_numba_ops.atomics import ask, ask_about, enter, highest_bit, load, lowest_bit, pause, store, take_away, take_bits
-from oplet_numba_ops.kernels import kernel
+from oplet_numba_ops.compiling.kernels import kernel
+from oplet_numba_ops.threads.atomics import (
+    ask,
+    ask_about,
+    enter,
+    highest_bit,
+    load,
+    lowest_bit,
+    pause,
+    store,
+    take_away,
+    take_bits,
+)
 
 __all__ = ["BOX", "JOB_WORDS", "MOST_PARTS", "RUN", "SERVE", "TEAM"]
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, overload
 
 from oplet_numba_ops.broadcasting import Repetition
-from oplet_numba_ops.sharing import MOST_PARTS
+from oplet_numba_ops.threads.jobs import MOST_PARTS
 
 __all__ = ["WORTH_VALUES", "Many", "Range", "cut", "cut_pair", "each", "grid", "in_turn", "slots", "together"]
 

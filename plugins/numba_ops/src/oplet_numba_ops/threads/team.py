@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import checkpoint
-from oplet_numba_ops.kernels import Entry, Kernel
-from oplet_numba_ops.memory import Array, aligned
+from oplet_numba_ops.compiling.kernels import Entry, Kernel
+from oplet_numba_ops.compiling.memory import Array, aligned
 from oplet_numba_ops.overriding import Thunk
-from oplet_numba_ops.shares import slots, together
-from oplet_numba_ops.sharing import BOX, JOB_WORDS, MOST_PARTS, RUN, SERVE, TEAM
+from oplet_numba_ops.threads.jobs import BOX, JOB_WORDS, MOST_PARTS, RUN, SERVE, TEAM
+from oplet_numba_ops.threads.splitting import slots, together
 
 __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
+from oplet.tools.building.cutting.items import Chain, Import, Item, Module, read_module
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.items import Chain, Import, Item, Module, read_module
 from oplet.tools.building.packages import Package
 from oplet.tools.selection.needs import Use
 

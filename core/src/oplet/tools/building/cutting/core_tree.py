@@ -21,15 +21,20 @@ FLATBUFFERS = "oplet.vendored.flatbuffers"
 #: What every build has, whatever its kernels import.
 _ROOTS = (
     "oplet.runtime.interpreter",
-    "oplet.ops.registration",
-    "oplet.ops.resolver",
+    "oplet.ops.serving.registration",
+    "oplet.ops.serving.resolver",
     "oplet.plugins.bundle",
     "oplet.tuning.choosing",  # which `oplet` itself hands to interpreters
 )
-_PROGRAM_ROOTS = ("oplet.tools.app_main", "oplet.tools.app_contents", "oplet.tools.run", "oplet.tools.showing")
+_PROGRAM_ROOTS = (
+    "oplet.tools.program.main",
+    "oplet.tools.program.contents",
+    "oplet.tools.running.run",
+    "oplet.tools.running.showing",
+)
 _LEFT_OUT = frozenset(
     (
-        "oplet.model.writing",
+        "oplet.model.save.writing",
         "oplet.runtime.asynchronous.async_runner",
         "oplet.runtime.asynchronous.async_subgraph",
         "oplet.runtime.delegation.delegation",

@@ -14,13 +14,13 @@ from oplet.model.model import Model
 from oplet.plugins.manager import API_VERSION, PluginManager
 from oplet.plugins.selection import Preference
 from oplet.tools.building.choosing import Choice, PassedOver, choose
-from oplet.tools.building.closure import Closure, Reached
+from oplet.tools.building.cutting.closure import Closure, Reached
+from oplet.tools.building.cutting.relocating import relocated
+from oplet.tools.building.cutting.shaking import shaken
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
+from oplet.tools.building.packing.registering import registering_module
 from oplet.tools.building.preparing import needed_after_all
-from oplet.tools.building.registering import registering_module
-from oplet.tools.building.relocating import relocated
-from oplet.tools.building.shaking import shaken
 from oplet.tools.building.sources import Distribution, Kernel, Origin, distribution, op_packages
 from oplet.tools.selection.needs import OpNeed, Use
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from oplet.tools.building.cutting.purity import HARMLESS_MODULES, Purity
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.purity import HARMLESS_MODULES, Purity
 from oplet.tools.selection.needs import Use
 
 __all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Item", "Module", "Variant", "imported_module", "read_module"]

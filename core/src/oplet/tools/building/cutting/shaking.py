@@ -7,7 +7,7 @@ import copy
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from oplet.tools.building.items import SPECIAL_ANNOTATIONS, Item, Module, imported_module
+from oplet.tools.building.cutting.items import SPECIAL_ANNOTATIONS, Item, Module, imported_module
 
 __all__ = ["shaken"]
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import oplet
 from oplet.model.model import Model
 from oplet.schema.enums import TensorType
-from oplet.tools.building.archive import write_archive
-from oplet.tools.building.bytecode import LOADER, compiled
-from oplet.tools.building.core_tree import core_tree, lean
-from oplet.tools.building.cutting import Cut
+from oplet.tools.building.cutting.core_tree import core_tree, lean
+from oplet.tools.building.cutting.cutting import Cut
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.program import contents_module, licence_files, main_module
+from oplet.tools.building.packing.archive import write_archive
+from oplet.tools.building.packing.bytecode import LOADER, compiled
+from oplet.tools.building.packing.program import contents_module, licence_files, main_module
+from oplet.tools.building.packing.wheel import CoreParts, write_wheel
 from oplet.tools.building.sources import Distribution, distribution
-from oplet.tools.building.wheel import CoreParts, write_wheel
 
 __all__ = ["INTERPRETER", "Program", "program", "write_core_wheel", "write_program"]
 

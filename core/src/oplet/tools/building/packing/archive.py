@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from oplet.model.whole_file import whole_file
+from oplet.model.files.whole_file import whole_file
 
 __all__ = ["MODEL_ALIGNMENT", "write_archive"]
 

@@ -29,8 +29,8 @@ if __name__ == "__main__":
 _CONTENTS = """\
 import os
 
-from oplet.tools.app_contents import AppContents, AppModel
-from oplet.tools.app_main import main as run
+from oplet.tools.program.contents import AppContents, AppModel
+from oplet.tools.program.main import main as run
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONTENTS = AppContents(

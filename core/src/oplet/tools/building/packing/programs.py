@@ -11,10 +11,10 @@ from typing import Any
 from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.selection import Preference
-from oplet.tools.building.app import INTERPRETER, Program, program, write_core_wheel, write_program
 from oplet.tools.building.build import BuiltWheel, Prefer
-from oplet.tools.building.cutting import cut
+from oplet.tools.building.cutting.cutting import cut
 from oplet.tools.building.error import BuildError
+from oplet.tools.building.packing.app import INTERPRETER, Program, program, write_core_wheel, write_program
 from oplet.tools.selection.needs import needs_of
 
 __all__ = ["BuiltProgram", "build_program"]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from oplet.errors import text_of
-from oplet.model.whole_file import write_whole
+from oplet.model.files.whole_file import write_whole
 from oplet.plugins.sources import installing
-from oplet.tools.building.cutting import Cut
+from oplet.texts import plain
+from oplet.tools.building.cutting.cutting import Cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.sources import Distribution, licence_texts
 from oplet.tools.selection.files import file_labels
-from oplet.tools.text import plain
 
 __all__ = ["CoreParts", "requirements", "write_wheel"]
 

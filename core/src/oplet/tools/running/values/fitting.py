@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.tools.values.nested import Nested, NestedError
-from oplet.tools.values.notices import Notice, Tell, warn
-from oplet.tools.values.scaling import Scaling, integer_limits, scaling_of
+from oplet.tools.running.values.nested import Nested, NestedError
+from oplet.tools.running.values.notices import Notice, Tell, warn
+from oplet.tools.running.values.scaling import Scaling, integer_limits, scaling_of
 
 __all__ = ["check_type", "fit", "shape_for"]
 
@@ -197,7 +197,7 @@ def _strings(value: Any, name: str, source: str) -> Array:
             if not isinstance(item, str | bytes):
                 what = repr(item)[:40] if isinstance(item, int | float | bool | None) else f"a {type(item).__name__}"
                 raise TensorError(f"'{source}' holds {what} where input '{name}' takes text.")
-            # Bytes that are no UTF-8 come from `oplet.tools.outputs` as the code points that Python has for them.
+            # Bytes that are no UTF-8 come from `oplet.tools.running.outputs` as the code points that Python has for them.
             flat[i] = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
     except TensorError:
         raise

@@ -42,6 +42,6 @@ Tell = Callable[[Notice], None]
 
 
 def warn(notice: Notice) -> None:
-    """Tell by a Python warning, but for what became of pictures, which `oplet.tools.pictures.load_picture` documents."""
+    """Tell by a Python warning, but for what became of pictures, which `oplet.tools.running.pictures.load_picture` documents."""
     if notice.kind != "picture":
         warnings.warn(plain(str(notice), LONGEST), stacklevel=2)

@@ -14,7 +14,7 @@ from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import CustomOptions
-from oplet_builtin_ops.shaping.box_suppression import fast_suppression, regular_suppression
+from oplet_builtin_ops.suppression.scored_boxes import fast_suppression, regular_suppression
 
 TYPES = (TensorType.FLOAT32, TensorType.UINT8)
 

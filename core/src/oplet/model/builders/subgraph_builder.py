@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
-from oplet.model.arguments import (
+from oplet.model.builders.arguments import (
     FLAG,
     FLAGS,
     INDEX,
@@ -27,11 +27,11 @@ from oplet.model.arguments import (
     one_of,
     takes,
 )
-from oplet.model.operator_options import misspelt_operator, options_class
-from oplet.model.packing import pack_constant, pack_flexbuffer
-from oplet.model.quantizing import check_quantization, make_quantization
-from oplet.model.sizes import bytes_needed
-from oplet.model.sparsity import stored_values
+from oplet.model.builders.operator_options import misspelt_operator, options_class
+from oplet.model.builders.quantization import check_quantization, make_quantization
+from oplet.model.builders.sparsity import stored_values
+from oplet.model.save.packing import pack_constant, pack_flexbuffer
+from oplet.model.save.sizes import bytes_needed
 from oplet.ops.tensor import tensor_type
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType

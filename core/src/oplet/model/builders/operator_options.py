@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 
-from oplet.model.arguments import OPERATOR, takes
+from oplet.model.builders.arguments import OPERATOR, takes
 from oplet.schema import options as o
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import BuiltinOptions2

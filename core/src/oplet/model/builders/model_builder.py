@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
-from oplet.model.arguments import BINARY, BYTES, FLAG, NAMES, OPERATOR, TEXT, VERSION, WHOLE, Kind, one_of, takes
-from oplet.model.external import ExternalFiles
+from oplet.model.builders.arguments import BINARY, BYTES, FLAG, NAMES, OPERATOR, TEXT, VERSION, WHOLE, Kind, one_of, takes
+from oplet.model.builders.subgraph_builder import SubgraphBuilder
+from oplet.model.files.external import ExternalFiles
 from oplet.model.model import SCHEMA_VERSION, Model
-from oplet.model.packing import pack_strings, pack_values
-from oplet.model.subgraph_builder import SubgraphBuilder
+from oplet.model.save.packing import pack_strings, pack_values
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.versions.model_versions import make_operator_code, set_minimum_runtime
@@ -297,7 +297,7 @@ class ModelBuilder:
             ModelError: a file could not be written; an external file is there already and holds something else; its name
                 would lead out of the model's folder. Nothing is written then.
         """
-        from oplet.model.writing import save
+        from oplet.model.save.writing import save
 
         model = Model(self.settle(), self._source, os.fspath(path), self._unknown, made_of=self._made_of)
         save(model, path, constants, self._external.contents)

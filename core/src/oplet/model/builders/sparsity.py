@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError, text_of
-from oplet.model.arguments import SIZES, Kind, takes
+from oplet.model.builders.arguments import SIZES, Kind, takes
 from oplet.schema.enums import DimensionType
 from oplet.schema.table import Table
 from oplet.schema.tables import DimensionMetadata, Int32Vector, SparsityParameters, Uint8Vector, Uint16Vector

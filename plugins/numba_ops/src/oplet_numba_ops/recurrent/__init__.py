@@ -1,0 +1,1 @@
+"""Cells of LSTM and RNN: layout of weights, rows, gates, steps. What comes in runs one step, or many, without returning to Python."""

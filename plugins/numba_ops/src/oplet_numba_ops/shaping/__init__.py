@@ -1,0 +1,1 @@
+"""Kernels that move, resize or choose values: borders, transposes, resizing, boxes, searches. What comes in copies bits or picks places."""
