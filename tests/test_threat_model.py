@@ -82,7 +82,9 @@ def test_nothing_that_is_shipped_opens_a_connection() -> None:
 
 
 def test_pages_that_are_written_load_nothing_from_elsewhere() -> None:
-    for template in (CORE / "tools" / "templates").rglob("*.html"):
+    templates = list(CORE.rglob("templates/**/*.html"))
+    assert templates
+    for template in templates:
         assert not re.search(r"""(src|href)\s*=|url\(|@import|https?://|fetch\(|XMLHttp""", template.read_text("utf-8")), template
 
 
@@ -120,7 +122,9 @@ def test_the_environment_variables_that_are_read_are_documented() -> None:
     named = {name for path in SHIPPED for name in re.findall(r'"(OPLET_[A-Z_]+)"', path.read_text("utf-8"))}
     assert {name for name in named - {"OPLET_API", "OPLET_TIER"} if f"`{name}`" not in section} == set()
     assert set(re.findall(r"`([A-Z]+_NUM_THREADS|[A-Z]+_MAXIMUM_THREADS)`", section)) == set(
-        re.findall(r'"([A-Z]+_(?:NUM|MAXIMUM)_THREADS)"', (CORE / "tools" / "blas_threads.py").read_text("utf-8"))
+        re.findall(
+            r'"([A-Z]+_(?:NUM|MAXIMUM)_THREADS)"', (CORE / "tools" / "benchmarking" / "blas_threads.py").read_text("utf-8")
+        )
     )
 
 
