@@ -46,6 +46,7 @@ _HOMES = {
     "OpResolver": "oplet.ops.serving.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
     "PluginManager": "oplet.plugins.manager",
+    "Provenance": "oplet.ops.serving.provenance",
     "Quantization": "oplet.ops.tensor",
     "Reconciliation": "oplet.ops.asynchronous.attributes",
     "Registration": "oplet.ops.serving.registration",

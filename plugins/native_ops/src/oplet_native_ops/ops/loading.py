@@ -1,0 +1,122 @@
+"""What users call: the operators of a library, for an interpreter or a package."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from oplet import BuiltinOperator, MutableOpResolver, Provenance
+from oplet.errors import PluginError
+from oplet_native_ops.ops.entry import Kernel, entry_functions, load_kernel
+from oplet_native_ops.ops.kernel import native_registration
+from oplet_native_ops.shim.opening import open_library
+
+__all__ = ["load_ops", "register_library"]
+
+Path_ = str | os.PathLike[str]
+#: The op that models call, or a built-in operator, by the function that returns it.
+Operators = Mapping[str | BuiltinOperator, str]
+
+_load = functools.lru_cache(maxsize=None)(load_kernel)
+
+
+class _Found(NamedTuple):
+    op: str | BuiltinOperator
+    version: int
+    path: str
+    function: str
+    kernel: Kernel
+
+
+def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOpResolver:
+    """The operators of a shared library that is made for LiteRT's C API, for `Interpreter(op_resolver=...)`.
+
+    The library is native code that runs inside this program and can do whatever it can: load what you trust. Several libraries go
+    together with `MutableOpResolver.add_all`.
+
+    Args:
+        path: the library (.so). A file, or a name that is looked for in LD_LIBRARY_PATH and the system's folders.
+        operators: which function of the library returns the operator of which name, `{"Atan": "Register_ATAN"}`; the key is
+            `BuiltinOperator.CONV_2D` for one that replaces a built-in operator. A single function's name, where the operator says its
+            own. Unless given, all functions are called that are named like `Register_ATAN`, `AtanOpRegistration`,
+            `AtanOpRegistrationExternal` or `AtanOperator`; each must take no arguments.
+
+    Returns:
+        A resolver of the operators, each in the version that the library says, or 1.
+
+    Raises:
+        PluginError: the library cannot be loaded, or a function returns no operator, or one whose name is not known.
+
+    Example:
+        >>> from oplet_native_ops import load_ops  # doctest: +SKIP
+        >>> Interpreter("atan.tflite", op_resolver=load_ops("libatan.so"))  # doctest: +SKIP
+    """
+    resolver = MutableOpResolver(Provenance(plugin=Path(path).name))
+    for found in _operators(os.fspath(path), operators):
+        _add(resolver, found)
+    return resolver
+
+
+def register_library(resolver: MutableOpResolver, path: Path_, operators: Operators | str | None = None, version: int = 1) -> None:
+    """Add the operators of a library that a package ships; one line of its `register_ops`.
+
+    Args:
+        resolver: that of the hook.
+        path: the library, as `Path(__file__).with_name("libatan.so")`.
+        operators: as for `load_ops`. Where they are given as a mapping, the library is opened when a model needs one of them, and
+            not before.
+        version: the version that operators of a mapping serve.
+
+    Raises:
+        PluginError: as for `load_ops`, except for what is opened later.
+    """
+    if not isinstance(operators, Mapping):
+        for found in _operators(os.fspath(path), operators):
+            _add(resolver, found)
+        return
+    for op, function in operators.items():
+        load = functools.partial(_load_version, os.fspath(path), function, version)
+        if isinstance(op, BuiltinOperator):
+            resolver.add_builtin(op, native_registration(load, op), version)
+        else:
+            resolver.add_custom(op, native_registration(load), version)
+
+
+def _load_version(path: str, function: str, version: int) -> Kernel:
+    kernel = _load(path, function)
+    if kernel.version not in (0, version):
+        raise PluginError(f"{kernel.source} returns an operator of version {kernel.version}, which is registered as {version}.")
+    return kernel
+
+
+def _add(resolver: MutableOpResolver, found: _Found) -> None:
+    if isinstance(found.op, BuiltinOperator):
+        resolver.add_builtin(found.op, native_registration(lambda: found.kernel, found.op), found.version)
+    else:
+        resolver.add_custom(found.op, native_registration(lambda: found.kernel), found.version)
+
+
+def _operators(path: str, operators: Operators | str | None) -> Iterator[_Found]:
+    if isinstance(operators, Mapping):
+        for op, function in operators.items():
+            kernel = _load(path, function)
+            yield _Found(op, kernel.version or 1, path, function, kernel)
+        return
+    functions = [operators] if isinstance(operators, str) else entry_functions(open_library(path))
+    if not functions:
+        raise PluginError(
+            f"{Path(path).name} exports no function that is named like one that returns an operator; name it: "
+            'load_ops(path, {"NameOfTheOp": "function"}).'
+        )
+    for function in functions:
+        kernel = _load(path, function)
+        named: str | BuiltinOperator | None = kernel.builtin or kernel.name or None
+        if named is None:
+            raise PluginError(
+                f"The operator that {kernel.source} returns does not say its name; give the one that models call: "
+                f'load_ops(path, {{"NameOfTheOp": "{function}"}}).'
+            )
+        yield _Found(named, kernel.version or 1, path, function, kernel)

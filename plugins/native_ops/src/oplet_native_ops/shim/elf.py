@@ -1,0 +1,177 @@
+"""ELF files, as far as loading a library needs: what one exports and lacks, and a file that has nothing but needs."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+__all__ = ["ElfError", "ElfInfo", "empty_library", "read_elf"]
+
+_MACHINES = {3: "x86 (32 bits)", 40: "ARM (32 bits)", 62: "x86-64", 183: "aarch64", 243: "RISC-V"}
+_LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551
+_NEEDED, _HASH, _STRTAB, _SYMTAB, _STRSZ, _SYMENT, _SONAME, _GNU_HASH = 1, 4, 5, 6, 10, 11, 14, 0x6FFFFEF5
+_VERDEF, _VERDEFNUM, _VERSYM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFF0
+
+
+class ElfError(ValueError):
+    """A file is no library of this machine; the message says what it is."""
+
+
+class ElfInfo(NamedTuple):
+    """What a shared library says of itself.
+
+    Attributes:
+        machine: "x86-64", "aarch64".
+        functions: what it exports: names of functions, as the linker has them.
+        undefined: names that others must define.
+        needed: the libraries that it wants loaded.
+    """
+
+    machine: str
+    functions: tuple[str, ...]
+    undefined: tuple[str, ...]
+    needed: tuple[str, ...]
+
+
+class _File:
+    """The segments of a file, by the addresses that they will have."""
+
+    def __init__(self, data: bytes) -> None:
+        if data[:4] != b"\x7fELF":
+            raise ElfError("it is no ELF file")
+        if data[4:6] != b"\x02\x01":
+            raise ElfError("it is not for 64-bit little-endian machines")
+        self.data = data
+        kind, self.machine = struct.unpack_from("<HH", data, 16)
+        if kind != 3:
+            raise ElfError("it is no shared library")
+        start, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
+        self.programs = [struct.unpack_from("<IIQQQQQQ", data, start + i * size) for i in range(count)]
+
+    def offset(self, address: int) -> int:
+        for kind, _, offset, virtual, _, size, _, _ in self.programs:
+            if kind == _LOAD and virtual <= address < virtual + size:
+                return int(offset + address - virtual)
+        raise ElfError("it is damaged: an address lies outside of it")
+
+    def dynamic(self) -> Iterator[tuple[int, int]]:
+        for kind, _, offset, _, _, size, _, _ in self.programs:
+            if kind == _DYNAMIC:
+                for at in range(offset, offset + size, 16):
+                    tag, value = struct.unpack_from("<QQ", self.data, at)
+                    if not tag:
+                        return
+                    yield tag, value
+
+    def text(self, at: int) -> str:
+        return self.data[at : self.data.index(b"\0", at)].decode("utf-8", "replace")
+
+
+def _symbol_count(file: _File, tags: dict[int, int]) -> int:
+    """Nothing says it but the hash tables."""
+    if _HASH in tags:
+        return int(struct.unpack_from("<I", file.data, file.offset(tags[_HASH]) + 4)[0])
+    if _GNU_HASH not in tags:
+        return 0
+    at = file.offset(tags[_GNU_HASH])
+    buckets, first, words, _ = struct.unpack_from("<4I", file.data, at)
+    chains = at + 16 + 8 * words + 4 * buckets
+    last = max(struct.unpack_from(f"<{buckets}I", file.data, at + 16 + 8 * words), default=0)
+    if last < first:
+        return int(first)
+    while not struct.unpack_from("<I", file.data, chains + 4 * (last - first))[0] & 1:
+        last += 1
+    return int(last + 1)
+
+
+def read_elf(path: str) -> ElfInfo:
+    """What a shared library says of itself.
+
+    Raises:
+        ElfError: it is none, or one of another kind of machine.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as opened:
+        data = opened.read()
+    try:
+        file = _File(data)
+        entries = list(file.dynamic())
+        tags = dict(entries)
+        if _STRTAB not in tags or _SYMTAB not in tags:
+            raise ElfError("it exports nothing")
+        strings, symbols = file.offset(tags[_STRTAB]), file.offset(tags[_SYMTAB])
+        functions, undefined = [], []
+        for i in range(1, _symbol_count(file, tags)):
+            name, info, _, section = struct.unpack_from("<IBBH", data, symbols + 24 * i)
+            if not section:
+                undefined.append(file.text(strings + name))
+            elif info & 15 in (2, 10):  # a function, or one that is chosen when the library is loaded
+                functions.append(file.text(strings + name))
+        needed = tuple(file.text(strings + value) for tag, value in entries if tag == _NEEDED)
+    except (struct.error, ValueError, IndexError, MemoryError) as error:
+        raise error if isinstance(error, ElfError) else ElfError("it is damaged, or cut off") from error
+    return ElfInfo(_MACHINES.get(file.machine, f"machine {file.machine}"), tuple(functions), tuple(undefined), needed)
+
+
+def empty_library(reference: bytes, needed: Sequence[str] = (), soname: str = "", version: str = "") -> bytes:
+    """An ELF shared library without contents.
+
+    Args:
+        reference: the first 64 bytes of a library of this machine, which its architecture is taken from.
+        needed: paths or names of libraries that it wants loaded.
+        soname: its own name, "" for none.
+        version: a version of symbols that it claims to define, "" for none.
+    """
+    machine, flags = struct.unpack_from("<H", reference, 18)[0], struct.unpack_from("<I", reference, 48)[0]
+    strings = bytearray(b"\0")
+
+    def string(text: str) -> int:
+        at = len(strings)
+        strings.extend(os.fsencode(text) + b"\0")
+        return at
+
+    entries = [(_NEEDED, string(path)) for path in needed] + ([(_SONAME, string(soname))] if soname else [])
+    versions = b""
+    if version:  # two definitions: the file itself, and the version
+        for number, name, following in ((1, soname, 28), (2, version, 0)):
+            versions += struct.pack("<HHHHIII", 1, number == 1, number, 1, _elf_hash(name), 20, following)
+            versions += struct.pack("<II", string(name), 0)
+    count = len(entries) + 6 + (3 if version else 0)
+    hash_at = 64 + 3 * 56
+    symbols_at = hash_at + 24
+    dynamic_at = symbols_at + 24
+    versions_at = dynamic_at + 16 * count
+    symbol_versions_at = versions_at + len(versions)
+    strings_at = symbol_versions_at + (8 if version else 0)
+    entries += [(_HASH, hash_at), (_STRTAB, strings_at), (_SYMTAB, symbols_at), (_STRSZ, len(strings)), (_SYMENT, 24)]
+    if version:
+        entries += [(_VERDEF, versions_at), (_VERDEFNUM, 2), (_VERSYM, symbol_versions_at)]
+    entries.append((0, 0))
+    size = strings_at + len(strings)
+    return b"".join(
+        [
+            b"\x7fELF\x02\x01\x01" + reference[7:8] + bytes(8),
+            struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, 0, flags, 64, 56, 3, 64, 0, 0),
+            struct.pack("<IIQQQQQQ", _LOAD, 6, 0, 0, 0, size, size, 0x10000),
+            struct.pack("<IIQQQQQQ", _DYNAMIC, 6, dynamic_at, dynamic_at, dynamic_at, 16 * count, 16 * count, 8),
+            # Without this one the loader makes the program's stacks executable, or refuses the file.
+            struct.pack("<IIQQQQQQ", _STACK, 6, 0, 0, 0, 0, 0, 16),
+            struct.pack("<IIII", 1, 1, 0, 0) + bytes(8),  # one bucket, one symbol: the first, which is none
+            bytes(24),
+            b"".join(struct.pack("<QQ", *entry) for entry in entries),
+            versions,
+            bytes(8) if version else b"",
+            bytes(strings),
+        ]
+    )
+
+
+def _elf_hash(name: str) -> int:
+    value = 0
+    for byte in os.fsencode(name):
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ high >> 24) & ~high
+    return value

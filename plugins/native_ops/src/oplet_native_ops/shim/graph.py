@@ -1,0 +1,131 @@
+"""A `TfLiteContext` with its tensors, kept in step with oplet's."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from oplet import Allocation, Tensor, TensorType
+from oplet_native_ops.shim import layouts
+from oplet_native_ops.shim.layouts import Memory
+from oplet_native_ops.shim.library import shim
+from oplet_native_ops.values.strings import pack_strings
+from oplet_native_ops.values.types import TYPE_NUMBERS
+
+__all__ = ["NativeGraph", "address_of", "int_values"]
+
+_MEMORY = {
+    Allocation.NONE: Memory.ARENA_RW,
+    Allocation.CONSTANT: Memory.MMAP_RO,
+    Allocation.COMPUTED: Memory.MMAP_RO,
+    Allocation.ARENA: Memory.ARENA_RW,
+    Allocation.PERSISTENT: Memory.ARENA_RW_PERSISTENT,
+    Allocation.DYNAMIC: Memory.ARENA_RW,
+}
+
+
+def int_values(values: Sequence[int]) -> Any:
+    """The values as a C array of ints."""
+    return (ctypes.c_int * len(values))(*values)
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    """Where the values of a contiguous array lie."""
+    return int(array.__array_interface__["data"][0])
+
+
+class NativeGraph:
+    """One `TfLiteContext`: of a node, or of a whole subgraph for a delegate.
+
+    Args:
+        tensors: so many there are before a library adds any; their indices are those of oplet's.
+        threads: what libraries are told that they may use.
+
+    Attributes:
+        pointer: the context, for C.
+    """
+
+    def __init__(self, tensors: int, threads: int) -> None:
+        self._shim = shim()
+        self.pointer: int | None = self._shim.oplet_native_graph(tensors, threads)
+        if not self.pointer:
+            raise MemoryError
+        self._strings: dict[int, Any] = {}
+
+    def close(self) -> None:
+        """Free it, and all memory that a library asked for."""
+        pointer, self.pointer = self.pointer, None
+        if pointer:
+            self._shim.oplet_native_graph_free(pointer)
+        self._strings.clear()
+
+    @property
+    def tensor_count(self) -> int:
+        """How many tensors there are, those that a library added included."""
+        return int(self._shim.oplet_native_tensor_count(self.pointer))
+
+    @property
+    def error(self) -> str:
+        """What the library reported in its last step, "" if nothing."""
+        return str(self._shim.oplet_native_error(self.pointer).decode("utf-8", "replace")).strip()
+
+    def tensor(self, index: int) -> layouts.Tensor:
+        """A tensor's struct, good until the library adds one."""
+        found: layouts.Tensor = self._shim.oplet_native_tensor(self.pointer, index).contents
+        return found
+
+    def describe(self, tensor: Tensor) -> None:
+        """Tell what stays of one of oplet's tensors: type, name, signature of its shape, quantization."""
+        index = tensor.index
+        signature = tensor.shape_signature if -1 in tensor.shape_signature else ()
+        name = tensor.name.encode("utf-8", "surrogateescape").replace(b"\0", b"")
+        done = self._shim.oplet_native_describe(
+            self.pointer, index, TYPE_NUMBERS[tensor.type], name, tensor.is_variable, len(signature), int_values(signature)
+        )
+        quantization = tensor.quantization
+        if done and quantization is not None and len(quantization.scales):
+            scales = np.ascontiguousarray(quantization.scales, np.float32)
+            zeros = np.ascontiguousarray(quantization.zero_points, np.int32)
+            done = self._shim.oplet_native_quantize(
+                self.pointer,
+                index,
+                len(scales),
+                scales.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
+                len(zeros),
+                zeros.ctypes.data_as(ctypes.POINTER(ctypes.c_int)),
+                quantization.quantized_dimension,
+            )
+        if not done:
+            raise MemoryError
+
+    def set_shape(self, tensor: Tensor, memory: int | None = None) -> None:
+        """Tell the present shape of one of oplet's tensors; memory of the library's that it had is freed.
+
+        Args:
+            memory: what the library is told of its memory, a number of `Memory`; that of the tensor's allocation unless given.
+        """
+        size = 0 if tensor.type is TensorType.STRING else tensor.nbytes
+        kind = _MEMORY[tensor.allocation] if memory is None else memory
+        if not self._shim.oplet_native_shape(
+            self.pointer, tensor.index, kind, len(tensor.shape), int_values(tensor.shape), size
+        ):
+            raise MemoryError
+
+    def give(self, tensor: Tensor, index: int | None = None) -> int:
+        """Let the library have a tensor's own memory, or of strings a copy in LiteRT's layout; return its address.
+
+        Args:
+            index: the tensor's in C; its own unless given.
+        """
+        index = tensor.index if index is None else index
+        if tensor.type is TensorType.STRING:
+            packed = pack_strings(tensor.data)
+            self._strings[index] = buffer = ctypes.create_string_buffer(packed, len(packed))
+            address, size = ctypes.addressof(buffer), len(packed)
+        else:
+            address, size = address_of(tensor.data), tensor.nbytes
+        self._shim.oplet_native_data(self.pointer, index, address, size)
+        return address

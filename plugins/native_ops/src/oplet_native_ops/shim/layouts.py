@@ -1,0 +1,106 @@
+"""The structs of LiteRT's C API that Python reads and writes in place; `native/abi.h` states them all."""
+
+from __future__ import annotations
+
+import ctypes
+
+__all__ = ["Address", "Call", "IntArray", "Memory", "Node", "Status", "Tensor", "array_values"]
+
+Address = ctypes.c_void_p
+
+
+class Status:
+    """Numbers of TfLiteStatus."""
+
+    OK = 0
+    OUTPUT_SHAPE_NOT_KNOWN = 9
+    NAMES = {
+        1: "kTfLiteError",
+        2: "kTfLiteDelegateError",
+        3: "kTfLiteApplicationError",
+        4: "kTfLiteDelegateDataNotFound",
+        5: "kTfLiteDelegateDataWriteError",
+        6: "kTfLiteDelegateDataReadError",
+        7: "kTfLiteUnresolvedOps",
+        8: "kTfLiteCancelled",
+        9: "kTfLiteOutputShapeNotKnown",
+    }
+
+
+class Memory:
+    """Numbers of TfLiteAllocationType. What is DYNAMIC or PERSISTENT_RO is freed by C: memory of numpy's is never called so."""
+
+    NONE = 0
+    MMAP_RO = 1
+    ARENA_RW = 2
+    ARENA_RW_PERSISTENT = 3
+    DYNAMIC = 4
+    PERSISTENT_RO = 5
+
+
+class IntArray(ctypes.Structure):
+    """TfLiteIntArray; its values follow the size."""
+
+    _fields_ = [("size", ctypes.c_int)]
+
+
+class Tensor(ctypes.Structure):
+    """TfLiteTensor."""
+
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("data", Address),
+        ("dims", ctypes.POINTER(IntArray)),
+        ("scale", ctypes.c_float),
+        ("zero_point", ctypes.c_int),
+        ("allocation_type", ctypes.c_int),
+        ("bytes", ctypes.c_size_t),
+        ("allocation", Address),
+        ("name", ctypes.c_char_p),
+        ("delegate", Address),
+        ("buffer_handle", ctypes.c_int),
+        ("data_is_stale", ctypes.c_bool),
+        ("is_variable", ctypes.c_bool),
+        ("quantization_type", ctypes.c_int),
+        ("quantization", Address),
+        ("sparsity", Address),
+        ("dims_signature", ctypes.POINTER(IntArray)),
+    ]
+
+
+class Node(ctypes.Structure):
+    """TfLiteNode."""
+
+    _fields_ = [
+        ("inputs", ctypes.POINTER(IntArray)),
+        ("outputs", ctypes.POINTER(IntArray)),
+        ("intermediates", ctypes.POINTER(IntArray)),
+        ("temporaries", ctypes.POINTER(IntArray)),
+        ("user_data", Address),
+        ("builtin_data", Address),
+        ("custom_initial_data", Address),
+        ("custom_initial_data_size", ctypes.c_int),
+        ("delegate", Address),
+        ("might_have_side_effect", ctypes.c_bool),
+    ]
+
+
+class Call(ctypes.Structure):
+    """What the library needs to run a node, see `native/calls.c`."""
+
+    _fields_ = [
+        ("kernel", Address),
+        ("graph", Address),
+        ("node", Address),
+        ("fixed_count", ctypes.c_int),
+        ("fixed", ctypes.POINTER(ctypes.c_int)),
+        ("addresses", ctypes.POINTER(Address)),
+    ]
+
+
+def array_values(array: object) -> list[int]:
+    """The values of a TfLiteIntArray, given as a ctypes pointer; none for a null pointer."""
+    if not array:
+        return []
+    contents: IntArray = array.contents  # type: ignore[attr-defined]
+    return list((ctypes.c_int * contents.size).from_address(ctypes.addressof(contents) + ctypes.sizeof(ctypes.c_int)))

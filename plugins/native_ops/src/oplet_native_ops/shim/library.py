@@ -1,0 +1,87 @@
+"""This package's own C library: where it is, and the signatures of what Python calls in it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import sys
+from pathlib import Path
+
+from oplet.errors import PluginError
+from oplet_native_ops.shim.layouts import Address, IntArray, Node, Tensor
+
+__all__ = ["library_path", "shim"]
+
+#: As in `native/calls.c`.
+_INTERFACE = 1
+
+_INT, _SIZE, _TEXT = ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
+_INTS = ctypes.POINTER(ctypes.c_int)
+_ARRAY = ctypes.POINTER(IntArray)
+
+#: What each function returns and takes.
+_SIGNATURES: dict[str, tuple[object, ...]] = {
+    "TfLiteIntArrayCreate": (_ARRAY, _INT),
+    "TfLiteIntArrayFree": (None, _ARRAY),
+    "TfLiteOperatorGetBuiltInCode": (_INT, Address),
+    "TfLiteOperatorGetCustomName": (_TEXT, Address),
+    "TfLiteOperatorGetVersion": (_INT, Address),
+    "oplet_native_data": (None, Address, _INT, Address, _SIZE),
+    "oplet_native_delegate_copy_from": (_INT, Address, Address, _INT, _INT),
+    "oplet_native_delegate_copy_to": (_INT, Address, Address, _INT, _INT),
+    "oplet_native_delegate_free": (_INT, Address, Address, _INT),
+    "oplet_native_delegate_prepare": (_INT, Address, Address),
+    "oplet_native_describe": (_INT, Address, _INT, _INT, _TEXT, _INT, _INT, _INTS),
+    "oplet_native_error": (_TEXT, Address),
+    "oplet_native_free": (None, Address, Address, Address),
+    "oplet_native_graph": (Address, _INT, _INT),
+    "oplet_native_graph_free": (None, Address),
+    "oplet_native_graph_node": (None, Address, _INT, Address, _INT, _TEXT, _INT),
+    "oplet_native_graph_nodes": (_INT, Address, _INT, _ARRAY, _ARRAY, _ARRAY, _ARRAY, _TEXT),
+    "oplet_native_hooks": (Address, Address),
+    "oplet_native_init": (Address, Address, Address, Address, _SIZE),
+    "oplet_native_interface": (_INT,),
+    "oplet_native_invoke": (_INT, Address),
+    "oplet_native_is_operator": (_INT, Address),
+    "oplet_native_kernel": (Address, Address, _INT),
+    "oplet_native_kernel_free": (None, Address),
+    "oplet_native_methods": (_INT, Address),
+    "oplet_native_node": (ctypes.POINTER(Node), _INTS, _INT, _INTS, _INT, _INTS, _INT),
+    "oplet_native_node_free": (None, ctypes.POINTER(Node)),
+    "oplet_native_phase": (None, Address, _INT),
+    "oplet_native_prepare": (_INT, Address, Address, Address),
+    "oplet_native_quantize": (_INT, Address, _INT, _INT, ctypes.POINTER(ctypes.c_float), _INT, _INTS, _INT),
+    "oplet_native_shape": (_INT, Address, _INT, _INT, _INT, _INTS, _SIZE),
+    "oplet_native_tensor": (ctypes.POINTER(Tensor), Address, _INT),
+    "oplet_native_tensor_count": (_INT, Address),
+}
+
+
+def library_path() -> Path:
+    """Where the library lies, whether it is there or not."""
+    return Path(__file__).parents[1] / "liboplet_native.so"
+
+
+@functools.cache
+def shim() -> ctypes.CDLL:
+    """The library, its functions declared. A call lets go of Python's lock.
+
+    Raises:
+        PluginError: this platform has none, or it is of another version than the Python beside it.
+    """
+    path = library_path()
+    if not path.is_file():
+        machine = f"{platform.system()} on {platform.machine()}"
+        raise PluginError(
+            f"oplet-native-ops runs compiled operators on 64-bit Linux alone, and this is {machine}."
+            if sys.platform != "linux"
+            else f"oplet-native-ops was installed on {machine} without its library; install it again, with a C compiler or ziglang."
+        )
+    library = ctypes.CDLL(str(path))
+    if library.oplet_native_interface() != _INTERFACE:
+        raise PluginError("The library of oplet-native-ops is of another version than its Python modules; install the package again.")
+    for name, (result, *arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

@@ -1,0 +1,171 @@
+"""Opening somebody's library so that the functions of LiteRT's C API which it calls are found here, and nobody else's are.
+
+The loader looks for what a new library leaves undefined among the libraries of the program itself, then among those that were asked
+for by the same `dlopen`. So an otherwise empty file that needs first our library and then theirs, opened for itself alone
+(RTLD_LOCAL), binds the second to the first. Nothing becomes global: TensorFlow, which exports functions of the same names, is not
+hijacked, nor are we; and their file is not touched.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import tempfile
+import threading
+from pathlib import Path
+
+from oplet.errors import PluginError
+from oplet_native_ops.shim.elf import ElfError, ElfInfo, empty_library, read_elf
+from oplet_native_ops.shim.library import library_path, shim
+
+__all__ = ["NativeLibrary", "open_library"]
+
+_MODE = os.RTLD_NOW | os.RTLD_LOCAL
+#: LiteRT's C API under the names by which libraries are linked with it, and the version of its symbols.
+_RUNTIMES = {"libtensorflowlite_c.so": "VERS_1.0"}
+#: Where the loader looks for a name without a folder.
+_FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
+
+
+class NativeLibrary:
+    """A library of somebody's, bound to this package's.
+
+    Attributes:
+        path: the file.
+        name: the file's name, which messages call it.
+        info: what it exports and needs.
+        functions: its functions, for ctypes.
+    """
+
+    def __init__(self, path: str, info: ElfInfo, functions: ctypes.CDLL) -> None:
+        self.path = path
+        self.name = Path(path).name
+        self.info = info
+        self.functions = functions
+
+    def function(self, name: str) -> ctypes._NamedFuncPointer | None:  # type: ignore[name-defined]
+        """A function without arguments, by its name in C or, as "a::b", in C++; None if the library exports none."""
+        for symbol in symbols_of(name):
+            if symbol in self.info.functions:
+                found = getattr(self.functions, symbol)
+                found.restype, found.argtypes = ctypes.c_void_p, []
+                return found  # type: ignore[no-any-return]
+        return None
+
+
+def symbols_of(name: str) -> tuple[str, ...]:
+    """What linkers call a function without arguments: in C, and in C++ by the rules that gcc and clang share."""
+    parts = name.split("::")
+    inner = "".join(f"{len(part)}{part}" for part in parts)
+    return (f"_ZN{inner}Ev",) if len(parts) > 1 else (name, f"_Z{inner}v")
+
+
+_opened: dict[tuple[str, int, int], NativeLibrary] = {}
+_lock = threading.Lock()
+
+
+def open_library(path: str | os.PathLike[str]) -> NativeLibrary:
+    """Open a library, once; it stays open until the program ends, as whatever it started may still run.
+
+    Args:
+        path: the file; or a name without folder, which is looked for in LD_LIBRARY_PATH and the system's folders if there is no
+            such file here. Opening runs the library's own code: it can do whatever the program can.
+
+    Raises:
+        PluginError: there is no such file, it is none of this machine's libraries, or it needs what is not there.
+    """
+    found = _find(os.fspath(path))
+    status = os.stat(found)
+    key = found, status.st_dev, status.st_ino
+    with _lock:
+        if key not in _opened:
+            _opened[key] = _open(found)
+        return _opened[key]
+
+
+def _find(path: str) -> str:
+    if os.path.isfile(path):
+        return os.path.realpath(path)
+    if os.sep not in path:
+        multiarch = f"{platform.machine()}-linux-gnu"
+        folders = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+        for folder in (*folders, *_FOLDERS, *(f"{each}/{multiarch}" for each in _FOLDERS)):
+            if os.path.isfile(os.path.join(folder, path)):
+                return os.path.realpath(os.path.join(folder, path))
+        raise PluginError(f"There is no library {path} here, in LD_LIBRARY_PATH or in the system's folders; give its path.")
+    raise PluginError(f"There is no library {path}; give the path of a shared library (.so) of operators.")
+
+
+def _open(path: str) -> NativeLibrary:
+    own = shim()
+    name = Path(path).name
+    try:
+        info, ours = read_elf(path), read_elf(own._name)
+    except (ElfError, OSError) as error:
+        raise PluginError(f"{name} cannot be loaded: {error}; give a shared library (.so) of operators.") from error
+    if info.machine != ours.machine:
+        raise PluginError(f"{name} is built for {info.machine}, and this machine is {ours.machine}: build it for this one.")
+    try:
+        scope = _open_bound(path)
+    except OSError as error:
+        runtimes = [runtime for runtime in info.needed if runtime in _RUNTIMES]
+        if not runtimes:
+            raise PluginError(f"{name} cannot be loaded: {_reason(info, ours, error)}") from error
+        try:
+            for runtime in runtimes:
+                _stand_in(runtime)
+            scope = _open_bound(path)
+        except OSError as again:
+            raise PluginError(f"{name} cannot be loaded: {_reason(info, ours, again)}") from again
+    functions = ctypes.CDLL(path, mode=_MODE)  # the same one, which is there by now
+    functions.__dict__["scope"] = scope
+    return NativeLibrary(path, info, functions)
+
+
+def _open_bound(path: str) -> ctypes.CDLL:
+    return _open_bytes(empty_library(_header(), [str(library_path()), path]))
+
+
+_standing_in: dict[str, ctypes.CDLL] = {}
+
+
+def _stand_in(runtime: str) -> None:
+    """Have libraries that ask for LiteRT's C library by name find an empty one; what they call in it is found here first."""
+    if runtime not in _standing_in:
+        _standing_in[runtime] = _open_bytes(empty_library(_header(), soname=runtime, version=_RUNTIMES[runtime]))
+
+
+def _header() -> bytes:
+    with open(library_path(), "rb") as file:
+        return file.read(64)
+
+
+def _open_bytes(library: bytes) -> ctypes.CDLL:
+    """Open a library that is in no file of the user's."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix="oplet", suffix=".so") as file:
+            file.write(library)
+            file.flush()
+            return ctypes.CDLL(file.name, mode=_MODE)
+    except OSError:
+        # No folder for temporary files, or one that nothing may be executed from. The descriptor stays open: the loader knows
+        # libraries by their paths, and this path would be another file's later.
+        descriptor = os.memfd_create("oplet")
+        os.write(descriptor, library)
+        return ctypes.CDLL(f"/proc/self/fd/{descriptor}", mode=_MODE)
+
+
+def _reason(info: ElfInfo, ours: ElfInfo, error: OSError) -> str:
+    missing = [
+        name
+        for name in info.undefined
+        if name.startswith(("TfLite", "_ZN6tflite", "_ZNK6tflite", "LiteRt")) and name not in ours.functions
+    ]
+    if not missing:
+        return f"{error}."
+    listed = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+    return (
+        f"it calls {listed}, which {'is' if len(missing) == 1 else 'are'} not in LiteRT's public C API for operators and delegates; "
+        f"link it with what defines {'it' if len(missing) == 1 else 'them'} ({error})."
+    )
