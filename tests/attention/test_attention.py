@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oplet import Interpreter, load_delegate
 
-MODELS = Path(__file__).parent / "attention"
+MODELS = Path(__file__).parent
 #: Single composites, and language models with key caches.
 SINGLE = sorted(path.stem for path in MODELS.glob("*.npz") if "_" in path.stem)
 LANGUAGE = sorted(path.stem for path in MODELS.glob("*.npz") if "_" not in path.stem)

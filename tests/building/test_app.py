@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from importlib_metadata import distribution
 from PIL import Image
+from tests.places import EXAMPLES, REAL
 
 from oplet import Interpreter, Model, PluginManager
 from oplet.tools.building.cutting.cutting import Cut, cut
@@ -26,8 +27,8 @@ from oplet.tools.program.contents import AppContents, AppModel
 from oplet.tools.program.main import main
 from oplet.tools.selection.needs import needs_of
 
-DIGITS = Path(__file__).parents[1] / "examples" / "digits"
-ATAN = Path(__file__).parents[1] / "examples" / "atan" / "atan.tflite"
+DIGITS = EXAMPLES / "digits"
+ATAN = EXAMPLES / "atan" / "atan.tflite"
 
 
 @pytest.fixture(scope="module")
@@ -405,8 +406,6 @@ def test_the_report_counts_what_was_kept_and_left_out(oplet, digits: Path, tmp_p
 
 
 # In environments of their own ------------------------------------------------------------------------------------------
-
-REAL = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "real"
 
 
 @pytest.fixture(scope="module")

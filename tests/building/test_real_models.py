@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import REAL
 
 from oplet import Interpreter, PluginManager
 from oplet.tools.building.build import build_wheel
@@ -19,7 +20,6 @@ from oplet.tools.selection.resolver_code import resolver_code
 from oplet.tools.selection.serving import serve
 from oplet.tuning.random_inputs import random_input
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "real"
 MODELS = (
     "tflm_models/tflm_hello_world_float",
     "tflm_models/tflm_hello_world_int8",

@@ -8,6 +8,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from tests.places import EXAMPLES
 
 from oplet import PluginManager
 from oplet.tools.building import report as reporting
@@ -15,7 +16,7 @@ from oplet.tools.building.packing.programs import BuiltProgram, build_program
 from oplet.tools.building.report import make_report
 from oplet.tools.children import run_python
 
-DIGITS = Path(__file__).parents[1] / "examples" / "digits"
+DIGITS = EXAMPLES / "digits"
 SEVEN = DIGITS / "pictures" / "7.png"
 
 

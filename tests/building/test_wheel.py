@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.places import REAL, ROOT
 
 from oplet import Interpreter, MutableOpResolver, PluginManager, TensorType
 from oplet.errors import OpletError, OpNotFoundError
@@ -27,9 +28,6 @@ from oplet.tools.building.cutting.shaking import shaken
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
 from oplet.tools.selection.needs import Use
-
-ROOT = Path(__file__).resolve().parents[1]
-REAL = ROOT.parent / "shared" / "conformance" / "real"
 
 Write = Callable[[dict[str, str]], Package]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers
+from tests.places import ROOT
 
 from oplet import Composite, Interpreter, Model, PluginManager, TensorType
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -26,7 +27,7 @@ from oplet.tools.selection.serving import serve
 
 ATTENTION = "odml.scaled_dot_product_attention"
 #: One key head: the decomposition in the file gives other values than the kernel.
-RECORDED = Path(__file__).parent / "attention" / "attention_4_1_plain.npz"
+RECORDED = ROOT / "tests" / "attention" / "attention_4_1_plain.npz"
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")])
 PACKAGES = sorted(f"oplet-{folder.name.replace('_', '-')}" for folder in (ROOT / "plugins").iterdir() if folder.is_dir())
 #: What begins a command, where the line is one of code.
@@ -24,16 +24,16 @@ COMMAND = re.compile(r"(?:\./|\.\./)?(?:[\w.]+/)*(?:oplet|python3?|pip|pytest|sh
 
 #: Why a documented command is not run here: what matches one of these begins so.
 NOT_RUN = {
-    r"(\S*/)?pip ": "installs; tests/test_tutorial.py, test_writing_a_delegate.py and test_build_wheel.py install for real",
+    r"(\S*/)?pip ": "installs; tests/scaffolding/test_tutorial.py, test_writing_a_delegate.py and test_build_wheel.py install for real",
     r"(\S*/)?pytest ": "runs other tests",
-    r"(author|user)/bin/|\.\./author/|cd |echo ": "the tutorial, which tests/test_tutorial.py follows from end to end",
+    r"(author|user)/bin/|\.\./author/|cd |echo ": "the tutorial, which tests/scaffolding/test_tutorial.py follows from end to end",
     r"! user/bin/": "the tutorial",
     r"python3 -m venv ": "the tutorial",
     r"sh scripts/test\.sh": "runs this test",
     r"sh scripts/demo\.sh": "makes an environment; test_the_demo_runs does so",
-    r"sh scripts/wheels\.sh": "makes wheels of the clone; tests/test_advice_in_a_clone.py installs from it",
-    r"sh scripts/fuzz\.sh|python -m fuzz": "takes minutes; tests/test_fuzz.py runs this module",
-    r"oplet .*--delegate fast\b|oplet new-delegate fast": "the delegate that docs/writing-a-delegate.md makes, in tests/test_writing_a_delegate.py",
+    r"sh scripts/wheels\.sh": "makes wheels of the clone; tests/repository/test_advice_in_a_clone.py installs from it",
+    r"sh scripts/fuzz\.sh|python -m fuzz": "takes minutes; tests/hostile/test_fuzz.py runs this module",
+    r"oplet .*--delegate fast\b|oplet new-delegate fast": "the delegate that docs/writing-a-delegate.md makes, in tests/pages/test_writing_a_delegate.py",
 }
 
 #: README's summary of the command, as commands.

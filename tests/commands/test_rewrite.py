@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import CONFORMANCE
 
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError, OpletError
@@ -18,10 +18,9 @@ from oplet.tools.rewriting.rewrite import rewrite
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
 
-CORPUS = Path(__file__).parents[2] / "shared" / "conformance"
 #: No two runs give the same; too large; not runnable as recorded.
 LEFT_OUT = ("multinomial", "random_", "litert_testdata/conv_huge_im2col", "keras_tf_misc/mirror_pad_dyn", "unrunnable", "flex")
-GROUPS = sorted(path for folder in ("ops", "real") for path in (CORPUS / folder).glob("*.zip"))
+GROUPS = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
 needs_recordings = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
 
 

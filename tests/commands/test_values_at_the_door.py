@@ -13,14 +13,15 @@ import flatbuffers
 import numpy as np
 import pytest
 from PIL import Image
+from tests.places import EXAMPLES, ROOT
 
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.testing import Spec, one_op_model
 from oplet.tools.program.contents import AppContents
 from oplet.tools.program.main import main as app_main
 
-DIGITS = Path(__file__).parents[1] / "examples" / "digits"
-PAGE = Path(__file__).parents[1] / "docs" / "values.md"
+DIGITS = EXAMPLES / "digits"
+PAGE = ROOT / "docs" / "values.md"
 
 
 @pytest.fixture

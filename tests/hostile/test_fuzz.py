@@ -24,13 +24,13 @@ from fuzz.report import report_of
 from fuzz.run_model import Outcome, run_model, watch_warnings
 from fuzz.uses import Run
 from fuzz.worker import model_of, outcome_of
+from tests.places import ROOT
 
 from oplet import BuiltinOperator, Model
 from oplet.schema.options import AddOptions
 from oplet.testing import Spec, one_op_model
 from oplet_builtin_ops import VERSIONS
 
-ROOT = Path(__file__).parents[1]
 SEEDS = load_seeds()
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from oplet import Interpreter
 
-FOLDER = Path(__file__).parent / "language_models"
+FOLDER = Path(__file__).parent
 MODELS = sorted(path.stem for path in FOLDER.glob("*.tflite"))
 ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}
 STEPS = 50

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import EXAMPLES
 
 from oplet import Interpreter, Model
 
-DIGITS = Path(__file__).parents[1] / "examples" / "digits"
+DIGITS = EXAMPLES / "digits"
 MODELS = sorted(DIGITS.glob("*.tflite"))
 #: Bytes by which the resident memory may differ between two looks at it: Python and malloc give pages back late.
 NOISE = 4 << 20

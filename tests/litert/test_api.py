@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
 from ai_edge_litert.interpreter import OpResolverType
+from tests.places import CONFORMANCE, EXAMPLES
 
 from oplet import Interpreter
 from oplet.errors import OpletError
 
-ROOT = Path(__file__).parents[1]
-CORPUS = ROOT.parent / "shared" / "conformance"
-GROUPS = sorted(p for f in ("ops", "real") for p in (CORPUS / f).glob("*.zip") if p.stem not in ("flex", "unrunnable"))
-EXAMPLES = sorted((ROOT / "examples").rglob("*.tflite"))
+GROUPS = sorted(p for f in ("ops", "real") for p in (CONFORMANCE / f).glob("*.zip") if p.stem not in ("flex", "unrunnable"))
+MODELS = sorted(EXAMPLES.rglob("*.tflite"))
 METHODS = (
     "get_input_details",
     "get_output_details",
@@ -60,7 +59,7 @@ def differences(content: bytes) -> list[str]:
     return [d for m in METHODS if (d := difference(getattr(ours, m)(), getattr(theirs, m)(), m))]
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_the_examples_are_described_as_litert_describes_them(path: Path) -> None:
     assert not differences(path.read_bytes())
 
@@ -106,7 +105,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_raises_the_same_class_and_says_what_litert_says(mistake: str) -> None:
-    ours, theirs = both((ROOT / "examples/digits/digits_float32.tflite").read_bytes(), MISTAKES[mistake])
+    ours, theirs = both((EXAMPLES / "digits/digits_float32.tflite").read_bytes(), MISTAKES[mistake])
     assert ours is not None
     assert theirs is not None
     assert isinstance(ours, type(theirs))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-
-REAL = Path(__file__).parents[2] / "shared" / "conformance" / "real"
+from tests.places import REAL
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.differential.harness import LiteRT
-from tests.nodewise import departures, hybrid
+from tests.litert.nodewise import departures, hybrid
 from tests.recorded_cases import CORPUS, here
 
 from oplet import Model, ModelBuilder, TensorType

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from oplet import BuiltinOperator, PluginManager
 from oplet.tools.describing import operators
 
-ROOT = Path(__file__).parents[1]
 FACTS = ROOT.parent / "shared" / "facts" / "builtin_ops.csv"
 PACKAGE = "oplet-builtin-ops"
 

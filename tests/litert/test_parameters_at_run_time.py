@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -10,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.parameter_cases import CASES, FORMS, ParameterModel, answers, model, models
+from tests.litert.parameter_cases import CASES, FORMS, ParameterModel, answers, model, models
+from tests.places import ROOT
 
 from oplet import Interpreter, ModelBuilder
 from oplet.errors import InvokeError, PrepareError
@@ -76,7 +76,7 @@ import pickle, sys
 sys.path.insert(0, sys.argv[1])
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from functools import partial
-from tests.parameter_cases import answers
+from tests.litert.parameter_cases import answers
 cases = pickle.load(sys.stdin.buffer)
 ways = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 found = [[answers(partial(Interpreter, experimental_op_resolver_type=OpResolverType[way]), case) for way in ways] for case in cases]
@@ -87,7 +87,7 @@ with open(sys.argv[2], "wb") as file:
 
 def litert(cases: list[ParameterModel], folder: Any) -> list[list[dict[str, Any]]]:
     """What LiteRT's three ways make of models, in a process of its own."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = str(ROOT)
     answer = folder / "answers"
     command = [sys.executable, "-c", _CHILD, root, str(answer)]
     subprocess.run(command, input=pickle.dumps(cases), capture_output=True, check=True, cwd=root)

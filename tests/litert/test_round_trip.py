@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.places import CONFORMANCE
 
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError
 from oplet.schema import options, tables
 
-CORPUS = Path(__file__).parents[2] / "shared" / "conformance"
-ARCHIVES = sorted(path for folder in ("ops", "real") for path in (CORPUS / folder).glob("*.zip"))
-BAD = sorted((CORPUS / "bad").glob("*.tflite"))
+ARCHIVES = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
+BAD = sorted((CONFORMANCE / "bad").glob("*.tflite"))
 WORKER = Path(__file__).parent / "litert_compare.py"
 
 recorded = pytest.mark.skipif(not ARCHIVES, reason="the recorded cases lie outside the project and are not here")

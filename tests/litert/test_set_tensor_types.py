@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.places import ROOT
 
 from oplet import Interpreter
 from oplet.builder import ModelBuilder, TensorType
@@ -105,7 +105,7 @@ _CHILD = """
 import pickle, sys
 sys.path.insert(0, sys.argv[1])
 from ai_edge_litert.interpreter import Interpreter
-from tests.test_set_tensor_types import answers, cases
+from tests.litert.test_set_tensor_types import answers, cases
 found = [answers(Interpreter, content, given) for content, given, _ in cases()]
 with open(sys.argv[2], "wb") as file:
     pickle.dump(found, file)
@@ -115,7 +115,7 @@ with open(sys.argv[2], "wb") as file:
 @pytest.mark.slow
 def test_arrays_are_taken_and_refused_as_litert_does(tmp_path: Any) -> None:
     pytest.importorskip("ai_edge_litert")
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = str(ROOT)
     command = [sys.executable, "-c", _CHILD, root, str(tmp_path / "answers")]
     subprocess.run(command, capture_output=True, check=True, cwd=root)
     wrong = []

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from tests.places import CONFORMANCE, SHARED
 
 from oplet import Model
 from oplet.errors import ModelError
@@ -24,9 +25,7 @@ from oplet.schema.tables import QuantizationParameters, Tensor
 from oplet.versions.op_version import LOWEST, RULES, op_version
 from oplet.versions.runtime_version import minimum_runtime
 
-SHARED = Path(__file__).parents[2] / "shared"
-CORPUS = SHARED / "conformance"
-ARCHIVES = sorted(path for folder in ("ops", "real") for path in (CORPUS / folder).glob("*.zip"))
+ARCHIVES = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
 
 pytestmark = pytest.mark.skipif(not ARCHIVES, reason="the recorded cases lie outside the project and are not here")
 
@@ -250,7 +249,7 @@ def test_the_minimum_runtime_is_what_the_metadata_says_or_explained(recorded: li
     assert not RUNTIMES_EXPLAINED.keys() - used
 
 
-@pytest.mark.skipif(not CORPUS.with_name("facts").exists(), reason="LiteRT's list of operators lies outside the project")
+@pytest.mark.skipif(not CONFORMANCE.with_name("facts").exists(), reason="LiteRT's list of operators lies outside the project")
 def test_every_version_is_one_that_litert_registers() -> None:
     with (SHARED / "facts" / "builtin_ops.csv").open(encoding="utf-8") as file:
         rows = {row["name"]: (row["min_version"], row["max_version"]) for row in csv.DictReader(file)}
@@ -265,7 +264,7 @@ def test_every_version_is_one_that_litert_registers() -> None:
     assert beyond == {("LSTM", 5), ("UNIDIRECTIONAL_SEQUENCE_LSTM", 5)}
 
 
-@pytest.mark.parametrize("path", sorted((CORPUS / "bad").glob("*.tflite")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((CONFORMANCE / "bad").glob("*.tflite")), ids=lambda path: path.stem)
 def test_the_nodes_of_a_hostile_file_get_an_answer(path: Path) -> None:
     model = read(path.stem, path.read_bytes())
     assert model is None or all(node.needed >= LOWEST.get(node.op, 1) for node in model.nodes)

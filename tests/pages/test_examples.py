@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import EXAMPLES
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
 from oplet.tools.running.inputs import load_input
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 PICTURES = sorted((EXAMPLES / "digits" / "pictures").glob("*.png"))
 MODELS = ["digits_float32.tflite", "digits_int8.tflite"]
 

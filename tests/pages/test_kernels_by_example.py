@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.places import ROOT
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.schema.options import SoftmaxOptions
 from oplet.testing import OpContract, Spec, one_op_model, run_op
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "kernels-by-example.md"
+PAGE = ROOT / "docs" / "kernels-by-example.md"
 
 
 def run_the_page() -> tuple[dict[str, Any], MutableOpResolver]:

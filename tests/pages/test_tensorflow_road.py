@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from tests.places import EXAMPLES
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
@@ -24,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt"),
 ]
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "atan"
+EXAMPLE = EXAMPLES / "atan"
 
 #: Trains the example's model, tries to convert it both ways, and asks TensorFlow for its own answers.
 WORK = """

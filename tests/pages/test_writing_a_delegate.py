@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
+
+from tests.places import ROOT
 
 from oplet.testing import DelegateContract
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "writing-a-delegate.md"
+PAGE = ROOT / "docs" / "writing-a-delegate.md"
 
 
 def names_of_the_page() -> dict[str, Any]:

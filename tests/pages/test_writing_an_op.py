@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from flatbuffers import flexbuffers
+from tests.places import ROOT
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.testing import Graph, Op, OpContract, Spec, graph_model
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "writing-an-op.md"
+PAGE = ROOT / "docs" / "writing-an-op.md"
 
 
 def section() -> dict[str, Any]:

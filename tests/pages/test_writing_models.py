@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.places import ROOT
 
 from oplet import Interpreter, Model
 from oplet.model.verify.verifier import verify
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "writing-models.md"
+PAGE = ROOT / "docs" / "writing-models.md"
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from oplet import PluginManager
 from oplet.plugins import known, sources
 from oplet.testing.distributions import fake_distribution, installed
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
 PACKAGES = ["oplet", *(f"oplet-{folder.name.replace('_', '-')}" for folder in FOLDERS[1:])]
 

@@ -6,13 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from oplet.testing import Graph, Op, Spec, graph_model
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from oplet.tools.building import report
 from oplet.tools.building.packing.bytecode import compiled
 from oplet.tools.children import python_process, run_python
 
-ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "src" / "oplet"
 SHIPPED = [
     path

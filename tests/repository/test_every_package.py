@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 PASSES = "def test_passes():\n    pass\n"
 SKIPS = 'import pytest\n\n@pytest.mark.skipif(True, reason="no engine")\ndef test_skips():\n    pass\n'
 NEEDS = 'import pytest\n\npytest.importorskip("no_engine")\n\ndef test_passes():\n    pass\n'

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from scripts.figures import FILE, PAGE, REAL, fill, marked_pages, sizes
 from scripts.figures_page import FIGURES, figures_page
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 #: Pages whose figures of size and time are measured. Others have limits, and records of single runs.
 MEASURED = [
     "README.md",

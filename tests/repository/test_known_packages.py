@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from oplet import MutableOpResolver
 from oplet.ops.composite import Composite
 from oplet.plugins import known
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 #: Its kernels take the place of others, so it is never what a model lacks.
 NOT_ADVISED = {"oplet-numba-ops"}

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "src" / "oplet"
 #: Ground floor first; a module imports from its own floor and those before it. "oplet" is `oplet/__init__.py`, which names what is below
 #: it; who stands above may import from it.

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from scripts.fresh import COMMANDS, code_of_readme, verbs_of_readme, walk
+from tests.places import ROOT
 
 from oplet.tools.children import run_python
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     path
     for pattern in ("*.md", "docs/*.md", "core/*.md", "plugins/*/*.md", "examples/*/*.md", "benchmarks/*.md")

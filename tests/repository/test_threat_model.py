@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 import oplet
 from oplet.tuning import remembering
 
-ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
 CORE = Path(oplet.__file__).parent
 SHIPPED = sorted([*CORE.rglob("*.py"), *(ROOT / "plugins").glob("*/src/**/*.py")])

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import FrameType
 
 import numpy as np
+from tests.places import ROOT
 
 import oplet
 from oplet import Interpreter
 
-ROOT = Path(__file__).parents[1]
 CORE = Path(oplet.__file__).parent
 MODEL = ROOT / "examples" / "digits" / "digits_float32.tflite"
 MOST = 15

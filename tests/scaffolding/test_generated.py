@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from oplet.testing.distributions import fake_distribution
 from oplet.tools.scaffolding.scaffold import Names, ScaffoldError, new_delegate, new_op
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize(

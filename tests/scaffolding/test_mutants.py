@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests.places import ROOT
 
 from oplet import MutableOpResolver
 from oplet.testing import OpContract, Spec, one_op_model
 from oplet.tools.scaffolding.scaffold import Names, new_op
 
-TUTORIAL = Path(__file__).resolve().parents[1] / "docs" / "tutorial.md"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 FINISHED = ("FINISHED = False", "FINISHED = True")
 
 

@@ -11,12 +11,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.places import ROOT
 
 from oplet.testing import Graph, Op, Spec, graph_model
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[1]
 VECTOR = Spec("float32", [3])
 #: Two partitions, of two nodes and of one.
 MODEL = graph_model(

@@ -13,7 +13,7 @@ import pytest
 
 from oplet import Interpreter, OpResolver, PluginManager
 
-ARCHIVE = Path(__file__).with_name("torch_models") / "models.zip"
+ARCHIVE = Path(__file__).with_name("models.zip")
 
 #: Models that are not what PyTorch computes, and what oplet makes of them.
 WRONG = {

@@ -7,7 +7,6 @@ import json
 import struct
 import sys
 from enum import IntEnum
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.places import SHARED
 
 from oplet.errors import ModelError
 from oplet.schema import enums, options, stablehlo_options, tables
@@ -22,7 +22,7 @@ from oplet.schema.decode import decode
 from oplet.schema.encode import encode, encode_pieces
 from oplet.schema.table import Field, Table, int32, vector
 
-FACTS = Path(__file__).parents[3] / "shared" / "facts" / "schema.json"
+FACTS = SHARED / "facts" / "schema.json"
 MODULES = (tables, options, stablehlo_options)
 TABLES = {
     name: cls
