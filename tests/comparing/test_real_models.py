@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.recorded_cases import CORPUS, here
+from tests.places import REAL
+from tests.recorded_cases import here
 
 from oplet import Node, PluginManager
 from oplet.errors import OpletError
@@ -68,7 +69,7 @@ def everything() -> list[WrappingDelegate]:
 def model_file(folder: Path, name: str, group: str) -> Path:
     path = folder / f"{name}.tflite"
     if not path.exists():
-        with zipfile.ZipFile(CORPUS / "real" / f"{group}.zip") as archive:
+        with zipfile.ZipFile(REAL / f"{group}.zip") as archive:
             path.write_bytes(archive.read(f"{name}/model.tflite"))
     return path
 
@@ -94,7 +95,7 @@ def real_models() -> Iterator[tuple[str, bytes]]:
 
 def _all_models() -> Iterator[tuple[str, bytes]]:
     seen = set()
-    for path in sorted((CORPUS / "real").glob("*.zip")):
+    for path in sorted(REAL.glob("*.zip")):
         if path.stem in SAME:
             continue
         with zipfile.ZipFile(path) as archive:

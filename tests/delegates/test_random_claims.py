@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from tests.places import REAL
 
-CORPUS = REAL
 WORKER = Path(__file__).parent / "claims_sweep.py"
 #: For the default run: one of each sort.
 SAMPLE = (
@@ -23,7 +22,7 @@ SAMPLE = (
     "tflm_keyword_scrambled", "tflm_mobilenet_v2_quantized_1x3x224x224", "tflm_trained_lstm_int8",
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(not CORPUS.exists(), reason="the recorded models lie outside the project and are not here")
+pytestmark = pytest.mark.skipif(not REAL.exists(), reason="the recorded models lie outside the project and are not here")
 
 
 def sweep(rounds: int, *arguments: str, workers: int = 1) -> Counter[str]:
@@ -31,7 +30,7 @@ def sweep(rounds: int, *arguments: str, workers: int = 1) -> Counter[str]:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     running = [
         subprocess.Popen(
-            [sys.executable, WORKER, CORPUS, str(rounds), "--part", f"{number}/{workers}", *arguments],
+            [sys.executable, WORKER, REAL, str(rounds), "--part", f"{number}/{workers}", *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

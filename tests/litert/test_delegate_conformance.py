@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.recorded_cases import CORPUS, GROUPS, grader, here, verdicts
+from tests.places import CONFORMANCE
+from tests.recorded_cases import GROUPS, grader, here, verdicts
 
 import oplet
 from oplet import Interpreter, load_delegate
@@ -52,7 +53,7 @@ def _graded(got: Any, want: Any, others: Callable[[Any, Any, bool], str], loose:
 
 def test_custom_ops_in_python_go_with_everything_else_in_litert() -> None:
     """MediaPipe's face model with attention, which LiteRT's Python package cannot run."""
-    archive = CORPUS / "real" / "unrunnable.zip"
+    archive = CONFORMANCE / "real" / "unrunnable.zip"
     if not archive.is_file():
         pytest.skip("the recorded models are not here")
     with zipfile.ZipFile(archive) as file:

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from tests.differential.harness import LiteRT
 from tests.litert.nodewise import departures, hybrid
-from tests.recorded_cases import CORPUS, here
+from tests.places import CONFORMANCE
+from tests.recorded_cases import here
 
 from oplet import Model, ModelBuilder, TensorType
 from oplet.schema.enums import Padding
@@ -109,7 +110,9 @@ def test_each_layer_of_a_net_of_convolutions_equals_one_of_litert(
 
 
 def recorded() -> list[Path]:
-    return sorted(path for folder in ("ops", "real") for path in (CORPUS / folder).glob("*.zip") if path.stem.startswith(GROUPS))
+    return sorted(
+        path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip") if path.stem.startswith(GROUPS)
+    )
 
 
 def hybrid_cases(path: Path) -> Iterator[tuple[str, bytes, list[Array]]]:

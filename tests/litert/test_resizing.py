@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from tests.differential.harness import RESOLVERS, Case, LiteRT, difference
 from tests.lifecycle.ways import FEW, Way, installed
-from tests.recorded_cases import CORPUS, GROUPS, here
+from tests.places import CONFORMANCE
+from tests.recorded_cases import GROUPS, here
 
 from oplet import Interpreter
 from oplet.errors import OpletError
@@ -34,7 +35,7 @@ EXPLAINED = {
 
 
 def models(group: Path) -> Iterator[tuple[str, bytes]]:
-    with zipfile.ZipFile(CORPUS / group) as archive:
+    with zipfile.ZipFile(CONFORMANCE / group) as archive:
         for name in sorted(n.rsplit("/", 1)[0] for n in archive.namelist() if n.endswith("case.json")):
             if json.loads(archive.read(f"{name}/case.json"))["steps"]:
                 yield name, archive.read(f"{name}/model.tflite")
