@@ -1,0 +1,1 @@
+#include "tflite/core/c/builtin_op_data.h"

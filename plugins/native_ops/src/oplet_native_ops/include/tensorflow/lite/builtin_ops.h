@@ -1,0 +1,1 @@
+#include "tflite/builtin_ops.h"

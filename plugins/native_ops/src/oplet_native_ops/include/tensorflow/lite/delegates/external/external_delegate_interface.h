@@ -1,0 +1,1 @@
+#include "tflite/delegates/external/external_delegate_interface.h"

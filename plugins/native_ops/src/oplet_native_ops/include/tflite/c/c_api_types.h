@@ -1,0 +1,1 @@
+#include "tflite/core/c/c_api_types.h"
