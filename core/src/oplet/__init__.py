@@ -22,6 +22,7 @@ _HOMES = {
     "BufferAttribute": "oplet.ops.asynchronous.attributes",
     "BuiltinOperator": "oplet.schema.enums",
     "Callee": "oplet.ops.callee",
+    "CommandRegistry": "oplet.plugins.commands",
     "Composite": "oplet.ops.composite",
     "Context": "oplet.ops.context",
     "Delegate": "oplet.delegates.delegate",

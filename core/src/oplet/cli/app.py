@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 import oplet
 from oplet.cli.commands.behind import behind
@@ -24,11 +22,13 @@ from oplet.cli.commands.run import run
 from oplet.cli.commands.select import select
 from oplet.cli.commands.tune import tune
 from oplet.cli.commands.versions import versions
+from oplet.cli.plugin_commands import Command, Commands
 from oplet.cli.settings import Debug, PluginSwitches, settings_of
 
 __all__ = ["app"]
 
 app = typer.Typer(
+    cls=Commands,
     help="Run .tflite models; every operator is a plugin that pip installs.",
     no_args_is_help=True,
     add_completion=False,
@@ -36,18 +36,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Command(TyperCommand):
-    """A command whose numbers are finite: "nan" and "1e999" are refused like other nonsense."""
-
-    def parse_args(self, context: Any, args: list[str]) -> list[str]:
-        rest: list[str] = super().parse_args(context, args)
-        for parameter in self.params:
-            value = context.params.get(parameter.name)
-            if isinstance(value, float) and not math.isfinite(value):
-                raise typer.BadParameter(f"{value} is no finite number.", ctx=context, param_hint=parameter.opts[0])
-        return rest
 
 
 def _version(wanted: bool) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "ModelFiles",
     "NeededDelegates",
     "NumThreads",
+    "OpLibraries",
     "Ops",
     "PluginSwitches",
     "Preferred",
@@ -65,6 +66,16 @@ Preferred = Annotated[
     typer.Option(
         metavar="[OP=]NAME",
         help="Take this plugin, by its name or its package's, where several serve an op. May be given several times.",
+        show_default=False,
+    ),
+]
+OpLibraries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--custom-op-library",
+        metavar="FILE[:FUNCTION[=OP]]",
+        help="Take operators from a compiled library (.so), before those of packages. FUNCTION returns the operator, OP is what models "
+        "call it; by default the library says. May be given several times. Needs oplet-native-ops.",
         show_default=False,
     ),
 ]
@@ -160,11 +171,24 @@ class Settings:
                 raise typer.BadParameter(f"'{switch}' is not of the form no:NAME.", param_hint="-p")
             self.blocked.append(name)
 
-    def plugins(self) -> PluginManager:
-        """The plugins that are left."""
+    def plugins(self, libraries: Sequence[str] | None = None) -> PluginManager:
+        """The plugins that are left, and the libraries of operators that go before them.
+
+        Args:
+            libraries: see `oplet.tools.running.op_libraries.parse_op_library`.
+
+        Raises:
+            OpletError: a library cannot be used.
+        """
         from oplet.plugins.manager import PluginManager
 
-        return PluginManager().without(self.blocked, "-p no:")
+        plugins = PluginManager().without(self.blocked, "-p no:")
+        if libraries:
+            from oplet.tools.running.op_libraries import parse_op_library
+
+            for text in libraries:
+                plugins.add_op_library(*parse_op_library(text))
+        return plugins
 
 
 def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet.ops.serving.resolver import Op, op_label
-from oplet.plugins.known import known_distribution, source_of
+from oplet.plugins.known import NATIVE_OPS, known_distribution, source_of
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
-__all__ = ["advice"]
+__all__ = ["advice", "no_opener"]
 
 
 def advice(op: Op, plugins: Sequence[Plugin]) -> str:
@@ -36,6 +36,25 @@ def advice(op: Op, plugins: Sequence[Plugin]) -> str:
         else:
             sentences.append(f"Plugin '{first.name}' of {first} may bring it, but is {reason}.")
     return " ".join(filter(None, sentences))
+
+
+def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
+    """Why no plugin opens a library of operators, and what to do about it, in one sentence.
+
+    Args:
+        path: the file.
+        plugins: all plugins that were found; those that may open it were asked.
+    """
+    opener = next((plugin for plugin in plugins if normalised(NATIVE_OPS) in plugin.names), None)
+    if opener is None:
+        from oplet.plugins.sources import installing
+
+        return f"'{path}' cannot be opened: compiled operators run with {NATIVE_OPS}, which is not installed: {installing(NATIVE_OPS)}."
+    if opener.state == "broken":
+        return f"'{path}' cannot be opened: {opener}, which runs compiled operators, is broken: {opener.error}; {opener.remedy()}."
+    if opener.state == "blocked":
+        return f"'{path}' cannot be opened: {opener}, which runs compiled operators, is {opener.error}."
+    return f"'{path}' is of no kind that an installed plugin opens; give a shared library (.so) of operators."
 
 
 def _serving(op: Op, plugins: Sequence[Plugin]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -9,6 +10,8 @@ import pluggy
 if TYPE_CHECKING:
     from oplet.delegates.registry import DelegateRegistry
     from oplet.ops.serving.resolver import MutableOpResolver
+    from oplet.plugins.commands import CommandRegistry
+    from oplet.schema.enums import BuiltinOperator
     from oplet.versions.runtime_version import RuntimeVersions
 
 __all__ = ["hookimpl", "hookspec"]
@@ -30,3 +33,17 @@ def register_delegates(registry: DelegateRegistry) -> None:
 @hookspec
 def register_runtime_versions(table: RuntimeVersions) -> None:
     """Add to `table` which release first ran each version of the plugin's own ops; model writers and `oplet versions` use it."""
+
+
+@hookspec
+def register_commands(registry: CommandRegistry) -> None:
+    """Add commands to `oplet` with `registry.add(name, command, help)`; give "module:NAME" to import a command late."""
+
+
+@hookspec(firstresult=True)
+def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | str | None) -> MutableOpResolver | None:
+    """Give the operators of a file that is no Python package, as `--custom-op-library` names it; None where it is not the plugin's kind.
+
+    `operators` are the file's functions by the ops that they serve, one function's name, or None for all that it has. Raise a
+    `PluginError` where the file is of the plugin's kind and cannot be used.
+    """

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from oplet.errors import PluginError
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op, op_key, op_label
-from oplet.plugins.advice import advice
+from oplet.plugins.advice import advice, no_opener
 from oplet.plugins.merge import MergedResolver, Source
-from oplet.plugins.plugin import API_VERSION, Plugin, PluginInfo, logger
+from oplet.plugins.plugin import API_VERSION, APPLICATION_RANK, Operators, Plugin, PluginInfo, logger
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
 from oplet.schema.enums import BuiltinOperator
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
+    from oplet.plugins.commands import CommandRegistry
 
 __all__ = ["API_VERSION", "GROUP", "PluginInfo", "PluginManager", "default_manager"]
 
@@ -61,6 +62,8 @@ class PluginManager:
         self._lock = threading.RLock()
         self._resolvers: dict[Preference, MergedResolver] = {}
         self._registry: DelegateRegistry | None = None
+        self._commands: CommandRegistry | None = None
+        self._libraries: list[Source] = []
         self._strict = False  # whether a name that no plugin has is refused
 
     @classmethod
@@ -96,7 +99,7 @@ class PluginManager:
         with self._lock:
             found = self._resolvers.get(preference)
             if found is None:
-                sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
+                sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None] + self._libraries
                 for source, wanted in (("prefer=", Preference.read(prefer)), (PREFER_VARIABLE, self._preference)):
                     for complaint in _complaints(wanted, self._found):
                         logger.warning("%s %s.", source, complaint)
@@ -104,7 +107,7 @@ class PluginManager:
             return found
 
     def without(self, names: Iterable[str], source: str = "without=") -> PluginManager:
-        """A manager of the same plugins with some more blocked.
+        """A manager of the same plugins, and of the libraries that were added, with some more plugins blocked.
 
         Args:
             names: names of plugins or of their distributions.
@@ -113,7 +116,42 @@ class PluginManager:
         manager = PluginManager(entry_points=self._entry_points)
         more = dict.fromkeys(map(normalised, names), source)
         manager._switches = replace(self._switches, block={**self._switches.block, **more})
+        manager._libraries = [*self._libraries]
         return manager
+
+    def add_op_library(self, path: str | os.PathLike[str], operators: Operators = None) -> None:
+        """Serve the operators of a file that is no package of oplet's, before those of all plugins.
+
+        Args:
+            path: the file; the plugin that knows its kind opens it (hook `open_op_library`).
+            operators: the file's functions by the ops that they serve, one function's name, or None for all that it has.
+
+        Raises:
+            OpletError: no plugin opens such files, this one cannot be used, or a file that was added before serves an op of it.
+        """
+        path = os.fspath(path)
+        with self._lock:
+            found = {str(p): (p, ops) for p in self._found if p.state != "blocked" and (ops := p.open_op_library(path, operators))}
+            if not found:
+                raise PluginError(no_opener(path, self._found))
+            if len(found) > 1:
+                names = " and ".join(found)
+                last = [*found.values()][-1][0].name
+                raise PluginError(f"'{path}' is opened by {names}; leave one out with -p no:{last}.")
+            [(plugin, opened)] = found.values()
+            name = os.path.basename(path)
+            for claim in opened.claims():
+                before = [s for s in self._libraries if s.resolver.claim_of(claim.op, claim.min_version)]
+                if before:
+                    other = before[0].resolver.provenance.plugin
+                    raise PluginError(f"{op_label(claim.op)} is in {other} and in {name}; name the functions to take from each.")
+            self._libraries.append(Source(frozenset({normalised(name)}), APPLICATION_RANK, plugin.adopted(opened, name)))
+            self._resolvers.clear()
+
+    @property
+    def has_op_libraries(self) -> bool:
+        """Whether files that are no packages serve operators too."""
+        return bool(self._libraries)
 
     def registry(self) -> DelegateRegistry:
         """All delegates of all plugins."""
@@ -121,6 +159,20 @@ class PluginManager:
             if self._registry is None:
                 self._registry = self._load_delegates()
             return self._registry
+
+    def commands(self) -> CommandRegistry:
+        """All commands of all plugins."""
+        from oplet.plugins.commands import CommandRegistry
+
+        with self._lock:
+            if self._commands is None:
+                self._commands = CommandRegistry()
+                for plugin in self._found:
+                    if plugin.state != "blocked":
+                        plugin.load_commands()
+                        if plugin.commands is not None:
+                            self._commands.merge(plugin.commands)
+            return self._commands
 
     def runtime_versions(self) -> dict[tuple[str, int], str]:
         """The first releases of the plugins' own ops, by name and version; of two that disagree the first one counts."""
@@ -143,6 +195,7 @@ class PluginManager:
             if load:
                 self._load_ops()
                 self.registry()
+                self.commands()
             return [plugin.info() for plugin in self._found]
 
     def broken(self) -> list[PluginInfo]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from oplet.errors import PluginError, failures, text_of
+from oplet.errors import OpletError, PluginError, failures, text_of
 from oplet.ops.serving.registration import Provenance
 from oplet.ops.serving.resolver import MutableOpResolver, op_label
 from oplet.plugins.selection import normalised
+from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of
 
 if TYPE_CHECKING:
@@ -17,15 +19,21 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
+    from oplet.plugins.commands import CommandRegistry
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["API_VERSION", "Plugin", "PluginInfo", "State", "api_range"]
+__all__ = ["API_VERSION", "APPLICATION_RANK", "Operators", "Plugin", "PluginInfo", "State", "api_range"]
 
 #: The version of the plugin contract (hooks, Registration, Context) that this oplet offers.
 API_VERSION = 1
 
 #: The tiers of plugins; the ops of a later one replace those of the ones before.
 _TIERS = ("draft", "builtin", "selection", "fast", "plugin")
+#: What the application itself names goes before all of them.
+APPLICATION_RANK = len(_TIERS)
+
+#: Which functions of a file serve which ops: a mapping from ops to functions, one function's name, or None for all that it has.
+Operators = Mapping[str | BuiltinOperator, str] | str | None
 
 State = Literal["found", "loaded", "blocked", "broken"]
 
@@ -47,6 +55,7 @@ class PluginInfo:
         hooks: the hooks that it implements.
         ops: the ops that it brings, composites among them, each as (name, first version, last version).
         delegates: the names of the delegates that it brings.
+        commands: the names of the commands that it adds to `oplet`.
         state: "found" (not imported yet), "loaded", "blocked" or "broken".
         error: why it is blocked or broken.
         notes: what else its author should know.
@@ -61,6 +70,7 @@ class PluginInfo:
     hooks: tuple[str, ...]
     ops: tuple[tuple[str, int, int], ...]
     delegates: tuple[str, ...]
+    commands: tuple[str, ...]
     state: State
     error: str
     notes: tuple[str, ...]
@@ -111,6 +121,7 @@ class Plugin:
         self.hooks: tuple[str, ...] = ()
         self.ops: MutableOpResolver | None = None
         self.delegates: DelegateRegistry | None = None
+        self.commands: CommandRegistry | None = None
         self.runtime_versions: RuntimeVersions | None = None
         self._manager: pluggy.PluginManager | None = None
 
@@ -147,6 +158,44 @@ class Plugin:
                 registry if self._call("register_delegates", registry=registry) else DelegateRegistry(self.provenance)
             )
 
+    def load_commands(self) -> None:
+        """Import the plugin if need be and have it register its commands, once."""
+        if self.commands is None:
+            from oplet.plugins.commands import CommandRegistry
+
+            registry = CommandRegistry(self.provenance)
+            done = self._call("register_commands", registry=registry)
+            self.commands = registry if done else CommandRegistry(self.provenance)
+            for name in self.commands.refused():
+                self._note(f"it registers the command '{name}', which is one of oplet's own, so it is left out")
+
+    def open_op_library(self, path: str, operators: Operators) -> MutableOpResolver | None:
+        """The operators of a file that is none of oplet's packages, None if the plugin does not open such files.
+
+        Raises:
+            OpletError: the file is of the plugin's kind and cannot be used.
+            PluginError: the plugin fails.
+        """
+        if self.state == "found":
+            self._import()
+        if self._manager is None or "open_op_library" not in self.hooks:
+            return None
+        try:
+            found = self._manager.hook.open_op_library(path=path, operators=operators)
+        except OpletError:
+            raise
+        except failures() as error:
+            raise PluginError(f"The plugin '{self.name}' of {self} fails to open '{path}': {_one_line(error)}") from error
+        if found is not None and not isinstance(found, MutableOpResolver):
+            raise PluginError(f"The plugin '{self.name}' of {self} gives {found!r} for '{path}', which is no MutableOpResolver.")
+        return found
+
+    def adopted(self, opened: MutableOpResolver, name: str) -> MutableOpResolver:
+        """Operators that the plugin opened, under the name of their file and as of the plugin's package, which runs them."""
+        resolver = MutableOpResolver(replace(self.provenance, plugin=name))
+        resolver.add_all(opened, resolver.provenance)
+        return resolver
+
     def load_runtime_versions(self) -> None:
         """Import the plugin if need be and have it say which runtimes have its ops, once."""
         if self.runtime_versions is None:
@@ -182,6 +231,7 @@ class Plugin:
             hooks=self.hooks,
             ops=tuple((op_label(op), v[0], v[-1]) for op in served if self.ops and (v := self.ops.versions(op))),
             delegates=tuple(entry.name for entry in self.delegates.entries()) if self.delegates else (),
+            commands=tuple(entry.name for entry in self.commands.entries()) if self.commands else (),
             state=self.state,
             error=self.error,
             notes=tuple(self.notes),

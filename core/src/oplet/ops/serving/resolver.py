@@ -297,14 +297,18 @@ class MutableOpResolver(OpResolver):
             self._fallbacks.pop((claim.op, version), None)
             self._loaded.pop((claim.op, version), None)
 
-    def add_all(self, other: OpResolver) -> None:
-        """Take over every entry of another resolver, with its provenance, replacing what both have."""
+    def add_all(self, other: OpResolver, provenance: Provenance | None = None) -> None:
+        """Take over every entry of another resolver, replacing what both have.
+
+        Args:
+            provenance: where the entries are said to come from; each keeps its own by default.
+        """
         for claim in other.claims():
-            self._put(claim)
+            self._put(claim if provenance is None else replace(claim, provenance=provenance))
         if isinstance(other, MutableOpResolver):
             for claims in other._fallbacks.values():
                 for claim in claims:
-                    self._put(claim, fallback=True)
+                    self._put(claim if provenance is None else replace(claim, provenance=provenance), fallback=True)
 
     def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         key = op_key(op), version

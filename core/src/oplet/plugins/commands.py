@@ -1,0 +1,147 @@
+"""Commands that plugins add to `oplet`."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from oplet.errors import PluginError, failures, text_of
+from oplet.ops.serving.provenance import Provenance
+
+__all__ = ["CORE_COMMANDS", "CommandEntry", "CommandRegistry"]
+
+#: The commands of oplet itself, whose names plugins cannot take.
+CORE_COMMANDS: Final = frozenset(
+    {
+        "behind",
+        "benchmark",
+        "build",
+        "compare",
+        "doctor",
+        "inspect",
+        "new-delegate",
+        "new-op",
+        "partition",
+        "plugins",
+        "rewrite",
+        "run",
+        "select",
+        "tune",
+        "versions",
+    }
+)
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True)
+class CommandEntry:
+    """A command of a plugin.
+
+    Attributes:
+        name: what stands behind `oplet`.
+        command: a `typer.Typer`, whose commands stand behind the name, or a function that typer makes a command of; or
+            "module:NAME" of either.
+        help: the line that `oplet --help` shows.
+        provenance: which package brought it.
+    """
+
+    name: str
+    command: Any
+    help: str
+    provenance: Provenance
+
+    def load(self) -> Any:
+        """The command itself, imported if need be.
+
+        Raises:
+            PluginError: it cannot be imported, or several packages bring a command of this name.
+        """
+        if not isinstance(self.command, str):
+            return self.command
+        module, _, name = self.command.partition(":")
+        try:
+            return getattr(importlib.import_module(module), name)
+        except failures() as error:  # whatever a stranger's module does while it is imported
+            raise PluginError(
+                f"The command '{self.name}' of {self.provenance} cannot be imported from '{self.command}': "
+                f"{text_of(error, named=True)}; upgrade or uninstall that package."
+            ) from error
+
+
+class _Conflict(CommandEntry):
+    """A name that several packages claim: loading it is the error that names them."""
+
+    def load(self) -> Any:
+        raise PluginError(str(self.command))
+
+
+class CommandRegistry:
+    """Commands by name; a plugin's `register_commands` adds to it.
+
+    Example:
+        >>> from oplet import CommandRegistry
+        >>> registry = CommandRegistry()
+        >>> registry.add("hello", "my_package.cli:app", "Say hello.")
+        >>> [entry.name for entry in registry.entries()]
+        ['hello']
+    """
+
+    def __init__(self, provenance: Provenance | None = None) -> None:
+        self.provenance = provenance or Provenance()
+        self._entries: dict[str, list[CommandEntry]] = {}
+        self._refused: list[str] = []
+
+    def add(self, name: str, command: Any, help: str) -> None:
+        """Add a command to `oplet`. A name that oplet itself uses is refused with one line of warning.
+
+        Args:
+            name: small letters and digits, words joined by "-".
+            command: a `typer.Typer`, a function that typer makes a command of, or "module:NAME" of either, which is imported when
+                the command is used.
+            help: one line, which `oplet --help` shows.
+
+        Raises:
+            PluginError: the name, the command or the help cannot be used.
+        """
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise PluginError(f"A command is registered under {name!r}; give small letters and digits, words joined by '-'.")
+        if not callable(command) and not (isinstance(command, str) and ":" in command):
+            raise PluginError(
+                f"The command '{name}' is registered with {command!r}, which is no typer.Typer, function or 'module:NAME'."
+            )
+        if not isinstance(help, str) or not help.strip():
+            raise PluginError(f"The command '{name}' is registered without a line of help for `oplet --help`.")
+        if name in CORE_COMMANDS:
+            self._refused.append(name)
+        else:
+            self._entries[name] = [CommandEntry(name, command, help.strip(), self.provenance)]
+
+    def merge(self, other: CommandRegistry) -> None:
+        """Take over every entry of another registry, with its provenance."""
+        for name, entries in other._entries.items():
+            self._entries.setdefault(name, []).extend(entries)
+
+    def entries(self) -> Iterator[CommandEntry]:
+        """All entries, by name; one that several packages claim is one whose `load` is the error that names them."""
+        return (self._one(name, self._entries[name]) for name in sorted(self._entries))
+
+    def refused(self) -> tuple[str, ...]:
+        """The names that were asked for and that oplet itself uses."""
+        return tuple(self._refused)
+
+    def find(self, name: str) -> CommandEntry | None:
+        """The entry of that name, None if there is none."""
+        return self._one(name, self._entries[name]) if name in self._entries else None
+
+    def _one(self, name: str, entries: list[CommandEntry]) -> CommandEntry:
+        if len(entries) == 1:
+            return entries[0]
+        packages = " and ".join(str(entry.provenance) for entry in entries)
+        error = (
+            f"The command '{name}' is brought by {packages}; leave one out: oplet -p no:{entries[-1].provenance.plugin} {name} ..."
+        )
+        return _Conflict(name, error, f"Brought by {packages}: leave one out with -p no:NAME.", entries[0].provenance)

@@ -1,0 +1,32 @@
+"""Libraries of operators as a command line asks for them."""
+
+from __future__ import annotations
+
+import re
+
+from oplet.plugins.plugin import Operators
+from oplet.schema.enums import BuiltinOperator
+
+__all__ = ["parse_op_library"]
+
+#: The path ends at the first colon behind which a function's name stands, which in C++ may have colons itself.
+_FORM = re.compile(r"(?P<path>.+?)(:(?P<function>[A-Za-z_]\w*(::[A-Za-z_]\w*)*)(=(?P<op>.+))?)?", re.DOTALL)
+
+
+def parse_op_library(text: str) -> tuple[str, Operators]:
+    """The file of a library of operators, and which function of it serves which op, as `PluginManager.add_op_library` takes them.
+
+    Args:
+        text: "FILE", "FILE:FUNCTION" or "FILE:FUNCTION=OP"; OP is a custom op's name, or that of a built-in operator to replace.
+
+    Example:
+        >>> parse_op_library("libatan.so:AtanOperator=Atan")
+        ('libatan.so', {'Atan': 'AtanOperator'})
+    """
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return text, None  # whoever opens it says that there is no such file
+    path, function, op = found["path"], found["function"], found["op"]
+    if op is None:
+        return path, function
+    return path, {BuiltinOperator[op] if op in BuiltinOperator.__members__ else op: function}
