@@ -1,7 +1,8 @@
 /* The layouts and numbers of LiteRT's C API for operators and delegates: what compiled libraries read and write.
  *
  * They are those of google-ai-edge/LiteRT, tflite/core/c/{c_api_types,common}.h, on 64-bit machines with little-endian numbers.
- * A slow test compares every size and offset with the real headers. */
+ * Tests compare every size and
+ * offset with the headers of this package, and those with what the real ones say. */
 #ifndef OPLET_NATIVE_ABI_H
 #define OPLET_NATIVE_ABI_H
 

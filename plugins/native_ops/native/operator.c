@@ -74,9 +74,6 @@ typedef void *(*AsyncWithData)(void *, Context *, Node *);
   API void TfLiteRegistrationExternalSet##NAME(Operator *o, TYPE function) { o->FIELD = function; }                 \
   API Status TfLiteOperatorSet##NAME##WithData(Operator *o, TYPE##WithData function) {                              \
     return o->FIELD##_with_data = function, OK;                                                                     \
-  }                                                                                                                 \
-  API Status TfLiteRegistrationExternalSet##NAME##WithData(Operator *o, TYPE##WithData function) {                  \
-    return o->FIELD##_with_data = function, OK;                                                                     \
   }
 SETTERS(Init, init, Init)
 SETTERS(Free, free, Free)
@@ -89,9 +86,6 @@ API Operator *TfLiteOperatorCreateWithData(int code, const char *name, int versi
 }
 API Operator *TfLiteRegistrationExternalCreate(int code, const char *name, int version) {
   return TfLiteOperatorCreate(code, name, version, NULL);
-}
-API Operator *TfLiteRegistrationExternalCreateWithData(int code, const char *name, int version, void *data) {
-  return TfLiteOperatorCreate(code, name, version, data);
 }
 API void TfLiteRegistrationExternalDelete(Operator *o) { TfLiteOperatorDelete(o); }
 API int TfLiteRegistrationExternalGetBuiltInCode(const Operator *o) { return o->builtin_code; }

@@ -23,6 +23,11 @@ Operators = Mapping[str | BuiltinOperator, str]
 _load = functools.lru_cache(maxsize=None)(load_kernel)
 
 
+def _label(op: str | BuiltinOperator) -> str:
+    """What messages call an op."""
+    return op.name if isinstance(op, BuiltinOperator) else op
+
+
 class _Found(NamedTuple):
     op: str | BuiltinOperator
     version: int
@@ -111,6 +116,7 @@ def _operators(path: str, operators: Operators | str | None) -> Iterator[_Found]
             f"{Path(path).name} exports no function that is named like one that returns an operator; name it: "
             'load_ops(path, {"NameOfTheOp": "function"}).'
         )
+    seen: dict[tuple[str | BuiltinOperator, int], Kernel] = {}
     for function in functions:
         kernel = _load(path, function)
         named: str | BuiltinOperator | None = kernel.builtin or kernel.name or None
@@ -119,4 +125,11 @@ def _operators(path: str, operators: Operators | str | None) -> Iterator[_Found]
                 f"The operator that {kernel.source} returns does not say its name; give the one that models call: "
                 f'load_ops(path, {{"NameOfTheOp": "{function}"}}).'
             )
-        yield _Found(named, kernel.version or 1, path, function, kernel)
+        version = kernel.version or 1
+        other = seen.setdefault((named, version), kernel)
+        if other is not kernel:
+            raise PluginError(
+                f"{other.source} and {function} both return the operator {_label(named)} of version {version}; name the one to use: "
+                f'load_ops(path, "{function}").'
+            )
+        yield _Found(named, version, path, function, kernel)
