@@ -1,0 +1,47 @@
+"""The commands behind `oplet native`."""
+
+from __future__ import annotations
+
+import json as json_
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Write and compile packages of C and C++ operators.", no_args_is_help=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
+
+
+@app.command("new-op")
+def new_op(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What models call the op: Atan.", show_default=False)],
+    directory: Annotated[
+        Path | None,
+        typer.Option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.", show_default=False),
+    ] = None,
+    license: Annotated[str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")] = "Apache-2.0",
+    json: Json = False,
+) -> None:
+    """Write a package that brings an op in C++, which `pip install .` compiles, with tests that pass at once."""
+    from oplet_native_ops.commands.scaffold import new_op
+
+    folder = new_op(name, directory, license=license)
+    files = sorted(str(path) for path in folder.rglob("*") if path.is_file() and "include" not in path.relative_to(folder).parts)
+    if json:
+        typer.echo(json_.dumps({"folder": str(folder), "files": files}, indent=2))
+        return
+    for file in [*files, f"{folder / 'native' / 'include'} (LiteRT's public C API)"]:
+        typer.echo(file)
+    typer.echo(f'\ncd {shlex.quote(str(folder))} && pip install ".[test]" && pytest')
+
+
+@app.command()
+def cflags(json: Json = False) -> None:
+    """Print the options with which a library of operators is compiled: cc $(oplet native cflags) -o libatan.so atan.c"""
+    from oplet_native_ops.headers import cflags
+
+    typer.echo(json_.dumps(cflags(), indent=2) if json else shlex.join(cflags()))

@@ -1,0 +1,88 @@
+"""Write a new package of an operator in C++: complete, installable, with tests that pass."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from string import Template
+
+from oplet import BuiltinOperator
+from oplet.errors import PluginError
+from oplet_native_ops.headers import include_dir
+
+__all__ = ["new_op"]
+
+_TEMPLATE = Path(__file__).with_name("template")
+_OP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*(>[A-Za-z0-9_.-]+)?")
+_LICENSE = re.compile(r"[A-Za-z0-9.+() -]+")
+#: Where a name in CamelCase or with digits has its words' borders.
+_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def new_op(name: str, directory: Path | None = None, *, license: str = "Apache-2.0") -> Path:
+    """Write a package that brings an operator in C++.
+
+    Args:
+        name: the name that models call it by, such as "Atan".
+        directory: the folder to write into, which is made; by default one called as the package, in the current folder.
+        license: the package's licence, an SPDX expression.
+
+    Returns:
+        The folder. Its `native/include` holds this package's headers, so that it compiles without anything else.
+
+    Raises:
+        PluginError: the name is none, or the folder is not empty.
+    """
+    if not _OP_NAME.fullmatch(name):
+        raise PluginError(f"'{name}' cannot be an op's name here: give letters, digits, '_', '-' and '.', a letter first.")
+    if name in BuiltinOperator.__members__:
+        raise PluginError(f"{name} is a built-in operator; a package of this kind brings a custom one, so give another name.")
+    if not _LICENSE.fullmatch(license):
+        raise PluginError(f"'{license}' is not a licence as pyproject.toml names it: Apache-2.0, MIT, MIT OR Apache-2.0.")
+    values = _values(name, license)
+    target = Path(values["distribution"]) if directory is None else directory
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise PluginError(f"'{target}' is there already; name another folder with --directory, or remove it.")
+    for path, text in [*_filled(_TEMPLATE, Path(), values)]:  # everything is filled in before anything is written
+        file = target / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    shutil.copytree(include_dir() / "tflite", target / "native" / "include" / "tflite")
+    return target
+
+
+def _values(name: str, license: str) -> dict[str, str]:
+    """What stands in the template's places."""
+    from oplet import __version__
+
+    words = re.sub(r"[^a-z0-9]+", "_", _BORDER.sub("_", name).lower()).strip("_").split("_")
+    if words[-1] == "op" and len(words) > 1:
+        words.pop()
+    stem = "_".join(words)
+    module = f"oplet_{stem}_op"
+    if not module.isidentifier() or keyword.iskeyword(module):
+        raise PluginError(f"'{name}' gives the module name '{module}', which Python cannot import.")
+    return {
+        "name": name,
+        "stem": stem,
+        "module": module,
+        "plugin": f"{stem}_op",
+        "distribution": f"oplet-{stem.replace('_', '-')}-op",
+        "function": f"{''.join(word[:1].upper() + word[1:] for word in words)}Operator",
+        "library": f"lib{stem}.so",
+        "license": license,
+        "oplet": ".".join(__version__.split(".")[:2]),
+    }
+
+
+def _filled(folder: Path, place: Path, values: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    """The files of a template: where each one goes, and what is in it."""
+    for entry in sorted(folder.iterdir()):
+        if entry.is_dir():
+            yield from _filled(entry, place / entry.name.replace("MODULE", values["module"]), values)
+        elif entry.name.endswith(".in"):
+            name = entry.name.removesuffix(".in").replace("DOT.", ".").replace("STEM", values["stem"])
+            yield place / name, Template(entry.read_text(encoding="utf-8")).substitute(values)

@@ -1,0 +1,24 @@
+"""The hooks of this package: it opens shared libraries of operators, and adds `oplet native`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from oplet import BuiltinOperator, CommandRegistry, MutableOpResolver, hookimpl
+
+#: The version of oplet's plugin API that this package is written for.
+OPLET_API = "1"
+
+
+@hookimpl
+def register_commands(registry: CommandRegistry) -> None:
+    """Add `oplet native`."""
+    registry.add("native", "oplet_native_ops.commands.app:app", "Write and compile packages of C and C++ operators.")
+
+
+@hookimpl
+def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | str | None) -> MutableOpResolver:
+    """Give the operators of a shared library, as `--custom-op-library` names it."""
+    from oplet_native_ops.ops.loading import load_ops
+
+    return load_ops(path, operators)
