@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,8 @@ class Registration:
         limits: the nodes that it serves; others go to the next provider, and neither `init` nor `prepare` sees them. None
             where it looks for itself (see `decline`).
         differences: where its answers differ from LiteRT's, in one sentence; "" where they do not.
+        library: the compiled library that its methods call, as the path of its file; "" where there is none. Reports name it, and
+            locks and builds carry it.
         provenance: which package it came from; the resolver fills it in.
     """
 
@@ -70,12 +73,18 @@ class Registration:
     types: tuple[TensorType, ...] = ()
     limits: NodeLimits | None = None
     differences: str = ""
+    library: str = ""
     provenance: Provenance = _APPLICATION
 
     @property
     def name(self) -> str:
         """The op's name: a built-in operator's own, a custom op's or a composite's."""
         return self.custom_name or self.builtin_code.name
+
+    @property
+    def source(self) -> str:
+        """Who serves it, as reports say it: its package, and the compiled library if it has one."""
+        return f"{self.provenance} ({os.path.basename(self.library)})" if self.library else str(self.provenance)
 
     def stamped(self, op: BuiltinOperator | str | Composite, version: int, provenance: Provenance) -> Registration:
         """A copy that carries the identity under which a resolver serves it."""

@@ -14,10 +14,11 @@ from oplet_native_ops.values.builtin_data import builtin_data
 __all__ = ["native_registration"]
 
 
-def native_registration(load: Callable[[], Kernel], builtin: BuiltinOperator | None = None) -> Registration:
+def native_registration(path: str, load: Callable[[], Kernel], builtin: BuiltinOperator | None = None) -> Registration:
     """The registration of an operator of a library.
 
     Args:
+        path: the library's file, which reports name and builds carry.
         load: gives the operator; called when the first node of a model comes to it.
         builtin: the built-in operator that it replaces, None for a custom op.
     """
@@ -28,7 +29,7 @@ def native_registration(load: Callable[[], Kernel], builtin: BuiltinOperator | N
         table = buffer if isinstance(buffer, Table) else None
         return NativeNode(load(), context, builtin_data(builtin, table))
 
-    return Registration(init=init, free=_free, prepare=_prepare, bind=_bind)
+    return Registration(init=init, free=_free, prepare=_prepare, bind=_bind, library=path)
 
 
 def _free(context: Context, node: NativeNode) -> None:

@@ -85,9 +85,9 @@ def register_library(resolver: MutableOpResolver, path: Path_, operators: Operat
     for op, function in operators.items():
         load = functools.partial(_load_version, os.fspath(path), function, version)
         if isinstance(op, BuiltinOperator):
-            resolver.add_builtin(op, native_registration(load, op), version)
+            resolver.add_builtin(op, native_registration(os.fspath(path), load, op), version)
         else:
-            resolver.add_custom(op, native_registration(load), version)
+            resolver.add_custom(op, native_registration(os.fspath(path), load), version)
 
 
 def _load_version(path: str, function: str, version: int) -> Kernel:
@@ -99,9 +99,9 @@ def _load_version(path: str, function: str, version: int) -> Kernel:
 
 def _add(resolver: MutableOpResolver, found: _Found) -> None:
     if isinstance(found.op, BuiltinOperator):
-        resolver.add_builtin(found.op, native_registration(lambda: found.kernel, found.op), found.version)
+        resolver.add_builtin(found.op, native_registration(found.path, lambda: found.kernel, found.op), found.version)
     else:
-        resolver.add_custom(found.op, native_registration(lambda: found.kernel), found.version)
+        resolver.add_custom(found.op, native_registration(found.path, lambda: found.kernel), found.version)
 
 
 def _operators(path: str, operators: Operators | str | None) -> Iterator[_Found]:
