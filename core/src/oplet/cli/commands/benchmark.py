@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Delegates, Inputs, Json, ModelFile, PluginSwitches, Quiet, Raw, Signature, settings_of
+from oplet.cli.settings import (
+    Debug,
+    Delegates,
+    Inputs,
+    Json,
+    ModelFile,
+    OpLibraries,
+    PluginSwitches,
+    Quiet,
+    Raw,
+    Signature,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -42,6 +54,7 @@ def benchmark(
     warmup_min_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Run at least so long before.")] = 0.5,
     num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels, and BLAS, may use.")] = 1,
     delegate: Delegates = None,
+    custom_op_library: OpLibraries = None,
     signature: Signature = None,
     compare: Annotated[
         list[str] | None,
@@ -85,7 +98,7 @@ def benchmark(
         raise typer.BadParameter("leaves nothing to write or show.", param_hint="--no-profile")
     for file in filter(None, (profile_html, trace)):
         check_target(file)
-    plugins = settings.plugins()
+    plugins = settings.plugins(custom_op_library)
     delegates = delegates_of(model, delegate or (), plugins, num_threads)
     with progress_bars() as tell:
         result = benchmark_model(

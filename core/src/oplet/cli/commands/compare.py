@@ -13,6 +13,7 @@ from oplet.cli.settings import (
     Inputs,
     ModelFile,
     NumThreads,
+    OpLibraries,
     PluginSwitches,
     Quiet,
     Raw,
@@ -33,6 +34,7 @@ def compare(
     context: typer.Context,
     model: ModelFile,
     delegate: Delegates = None,
+    custom_op_library: OpLibraries = None,
     inputs: Inputs = None,
     reference: Annotated[
         str | None,
@@ -125,7 +127,7 @@ def compare(
     judged = _tolerance(tolerance, rtol, atol)
     with progress_bars() as tell:
         sides, chosen = sides_of(
-            model, delegate or (), settings.plugins(), num_threads, with_reference=bool(reference), progress=tell
+            model, delegate or (), settings.plugins(custom_op_library), num_threads, with_reference=bool(reference), progress=tell
         )
     result = compare_model(
         sides,

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import typer
 
-from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Json, ModelFile, OpLibraries, PluginSwitches, settings_of
 
 __all__ = ["doctor"]
 
 
-def doctor(context: typer.Context, model: ModelFile, json: Json = False, p: PluginSwitches = None, debug: Debug = False) -> None:
+def doctor(
+    context: typer.Context,
+    model: ModelFile,
+    custom_op_library: OpLibraries = None,
+    json: Json = False,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+) -> None:
     """Show which operators a model needs, who supplies each one, and how to mend what is missing."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
     from oplet.tools.describing.doctor import diagnose
 
-    found = diagnose(model, settings.plugins())
+    found = diagnose(model, settings.plugins(custom_op_library))
     missing = [entry for entry in found if not entry.provider]
     if json:
         print_json([entry.as_dict() for entry in found])

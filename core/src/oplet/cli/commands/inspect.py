@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from oplet.cli.settings import Debug, Json, ModelFile, PluginSwitches, settings_of
+from oplet.cli.settings import Debug, Json, ModelFile, OpLibraries, PluginSwitches, settings_of
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
@@ -17,13 +17,20 @@ _Description = dict[str, Any]
 _LONGEST_NAME = 50
 
 
-def inspect(context: typer.Context, model: ModelFile, json: Json = False, p: PluginSwitches = None, debug: Debug = False) -> None:
+def inspect(
+    context: typer.Context,
+    model: ModelFile,
+    custom_op_library: OpLibraries = None,
+    json: Json = False,
+    p: PluginSwitches = None,
+    debug: Debug = False,
+) -> None:
     """Show what is in a model file, and who would run it."""
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
     from oplet.tools.describing.inspect import inspect_model
 
-    description = inspect_model(model, settings.plugins())
+    description = inspect_model(model, settings.plugins(custom_op_library))
     if json:
         print_json(description)
         return
@@ -52,6 +59,7 @@ def _print_ops(printer: Printer, ops: list[_Description]) -> None:
     rows = []
     for op in ops:
         who = f"{op['distribution']} {op['distribution_version']}" if op["distribution"] else op["plugin"] or "nobody"
+        who += f" ({op['library']})" if op["library"] else ""
         name = f"{op['op']} (custom)" if op["custom"] else f"{op['op']} (composite)" if op["composite"] else op["op"]
         rows.append((name, op["version"], op["nodes"], who, op.get("advice") or op["why"]))
     printer.table("ops", ["op", "version#", "nodes#", "from", "why"], rows)

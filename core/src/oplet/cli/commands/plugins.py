@@ -33,9 +33,19 @@ def plugins(context: typer.Context, json: Json = False, p: PluginSwitches = None
         printer.line(f"No plugin is installed, so no operator can run; {command} brings the usual ones.")
         return
     rows = [
-        (i.name, f"{i.distribution} {i.version}".strip(), i.state, i.tier, i.api, _ops(i), ", ".join(i.delegates)) for i in found
+        (
+            i.name,
+            f"{i.distribution} {i.version}".strip(),
+            i.state,
+            i.tier,
+            i.api,
+            _ops(i),
+            ", ".join(i.delegates),
+            ", ".join(i.commands),
+        )
+        for i in found
     ]
-    printer.table("", ["plugin", "package", "state", "tier", "api", "ops", "delegates"], rows)
+    printer.table("", ["plugin", "package", "state", "tier", "api", "ops", "delegates", "commands"], rows)
     for info in found:
         for text in (info.error, *info.notes):
             if text:

@@ -14,6 +14,7 @@ from oplet.cli.settings import (
     Json,
     ModelFile,
     NumThreads,
+    OpLibraries,
     PluginSwitches,
     Quiet,
     Raw,
@@ -57,6 +58,7 @@ def run(
     raw: Raw = False,
     signature: Signature = None,
     delegate: Delegates = None,
+    custom_op_library: OpLibraries = None,
     num_threads: NumThreads = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
     mmap: Annotated[
@@ -88,7 +90,7 @@ def run(
         check_target(output)
     names = read_labels(labels) if labels is not None else []
     tell = Teller(quiet)
-    plugins = settings.plugins()
+    plugins = settings.plugins(custom_op_library)
     result = run_model(
         model,
         inputs or [],

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, check_preferred, settings_of
+from oplet.cli.settings import (
+    AllCodes,
+    Debug,
+    Json,
+    ModelFiles,
+    OpLibraries,
+    Ops,
+    PluginSwitches,
+    Preferred,
+    check_preferred,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
@@ -51,6 +62,7 @@ def select(
             show_default=False,
         ),
     ] = None,
+    custom_op_library: OpLibraries = None,
     json: Json = False,
     p: PluginSwitches = None,
     prefer: Preferred = None,
@@ -72,7 +84,7 @@ def select(
             check_made(path)
         if len(set(map(os.path.abspath, targets))) < len(targets):
             raise typer.BadParameter("--output, --lock and --requirements must name different files.")
-    plugins = settings.plugins()
+    plugins = settings.plugins(custom_op_library)
     check_preferred(prefer, plugins)
     opened = [Model.open(path) for path in models or ()]
     if check is not None:

@@ -28,8 +28,8 @@ class Diagnosis(NamedTuple):
         custom: whether it is a custom op.
         nodes: how many nodes use it.
         provided: the versions that installed packages serve, "" if none.
-        provider: the package that would serve it, with the limits that it declares and who serves the nodes beyond them; "" if
-            none does.
+        provider: the package that would serve it, with its compiled library if it has one, the limits that it declares and who
+            serves the nodes beyond them; "" if none does.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
         fix: what to do; "" if it is served.
         composite: whether it is a composite. One that no package serves runs as its decomposition, whose provider counts then.
@@ -103,7 +103,7 @@ def _providers(chain: Iterable[Registration]) -> str:
     told = []
     for registration in chain:
         limits = "" if registration.limits is None else f" ({registration.limits})"
-        told.append(f"{registration.provenance}{limits}")
+        told.append(f"{registration.source}{limits}")
         if not limits:
             break
     return ", else ".join(told)

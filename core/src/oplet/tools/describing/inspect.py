@@ -104,13 +104,14 @@ def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, res
     """One op in one version, and who would serve it; a composite that nobody serves runs as its decomposition."""
     custom, composite = isinstance(op, str), isinstance(op, Composite)
     entry: dict[str, Any] = {"op": name, "version": version, "custom": custom, "composite": composite, "nodes": nodes}
-    entry |= {"distribution": "", "distribution_version": "", "plugin": "", "advice": ""}
+    entry |= {"distribution": "", "distribution_version": "", "plugin": "", "library": "", "advice": ""}
     try:
         registration = resolver.find_op(op, version)
         entry["why"] = resolver.why(op, version)
         if registration is not None:
             origin = registration.provenance
             entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
+            entry["library"] = os.path.basename(registration.library)
         elif composite:
             entry["why"] += "; its decomposition runs"
         else:
