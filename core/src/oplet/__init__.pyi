@@ -48,6 +48,7 @@ from oplet.ops.tensor import Allocation as Allocation
 from oplet.ops.tensor import Quantization as Quantization
 from oplet.ops.tensor import Tensor as Tensor
 from oplet.ops.tensor import TensorBuilder as TensorBuilder
+from oplet.plugins.commands import CommandRegistry as CommandRegistry
 from oplet.plugins.hookspecs import hookimpl as hookimpl
 from oplet.plugins.manager import PluginManager as PluginManager
 from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner

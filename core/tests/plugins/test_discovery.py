@@ -91,6 +91,7 @@ def test_a_plugin_is_described_with_what_it_brings(site: Any) -> None:
         "hooks": ("register_ops",),
         "ops": [{"op": "Atan", "min_version": 1, "max_version": 3}],
         "delegates": (),
+        "commands": (),
         "state": "loaded",
         "error": "",
         "notes": (),

@@ -51,7 +51,9 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
 
         return f"'{path}' cannot be opened: compiled operators run with {NATIVE_OPS}, which is not installed: {installing(NATIVE_OPS)}."
     if opener.state == "broken":
-        return f"'{path}' cannot be opened: {opener}, which runs compiled operators, is broken: {opener.error}; {opener.remedy()}."
+        return (
+            f"'{path}' cannot be opened: {opener}, which runs compiled operators, is broken: {opener.error}; {opener.remedy()}."
+        )
     if opener.state == "blocked":
         return f"'{path}' cannot be opened: {opener}, which runs compiled operators, is {opener.error}."
     return f"'{path}' is of no kind that an installed plugin opens; give a shared library (.so) of operators."

@@ -141,7 +141,5 @@ class CommandRegistry:
         if len(entries) == 1:
             return entries[0]
         packages = " and ".join(str(entry.provenance) for entry in entries)
-        error = (
-            f"The command '{name}' is brought by {packages}; leave one out: oplet -p no:{entries[-1].provenance.plugin} {name} ..."
-        )
+        error = f"The command '{name}' is brought by {packages}; leave one out: oplet -p no:{entries[-1].provenance.plugin} {name} ..."
         return _Conflict(name, error, f"Brought by {packages}: leave one out with -p no:NAME.", entries[0].provenance)

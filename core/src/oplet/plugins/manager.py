@@ -131,7 +131,9 @@ class PluginManager:
         """
         path = os.fspath(path)
         with self._lock:
-            found = {str(p): (p, ops) for p in self._found if p.state != "blocked" and (ops := p.open_op_library(path, operators))}
+            found = {
+                str(p): (p, ops) for p in self._found if p.state != "blocked" and (ops := p.open_op_library(path, operators))
+            }
             if not found:
                 raise PluginError(no_opener(path, self._found))
             if len(found) > 1:
@@ -144,7 +146,10 @@ class PluginManager:
                 before = [s for s in self._libraries if s.resolver.claim_of(claim.op, claim.min_version)]
                 if before:
                     other = before[0].resolver.provenance.plugin
-                    raise PluginError(f"{op_label(claim.op)} is in {other} and in {name}; name the functions to take from each.")
+                    where = f"twice in {name}" if other == name else f"in {other} and in {name}"
+                    raise PluginError(
+                        f"{op_label(claim.op)} is {where}; name the functions to take, FILE:FUNCTION, once for each op."
+                    )
             self._libraries.append(Source(frozenset({normalised(name)}), APPLICATION_RANK, plugin.adopted(opened, name)))
             self._resolvers.clear()
 

@@ -137,7 +137,7 @@ def _show(served: list[Served], written: list[Path], json: bool) -> None:
 
 
 def _packages(claims: Iterable[Claim]) -> str:
-    return ", ".join(dict.fromkeys(str(claim.provenance) for claim in claims))
+    return ", ".join(dict.fromkeys(claim.load(claim.min_version).source for claim in claims))
 
 
 def _ranges(each: Served) -> str:
@@ -165,6 +165,7 @@ def _entry(claim: Claim) -> dict[str, Any]:
         "plugin": claim.provenance.plugin,
         "min_version": claim.min_version,
         "max_version": claim.max_version,
+        "library": os.path.basename(claim.load(claim.min_version).library),
     }
 
 

@@ -33,6 +33,7 @@ class NodeReport(NamedTuple):
         plugin: the plugin's name, "application" for the application's own, "" for nobody.
         why: why this registration and no other; who declined the node in the last prepare, and for which reasons.
         composite: the name of the composite that it is, "" if it is none.
+        library: the compiled library that the kernel calls, as the path of its file; "" if it calls none.
     """
 
     subgraph: int
@@ -44,6 +45,7 @@ class NodeReport(NamedTuple):
     plugin: str
     why: str
     composite: str = ""
+    library: str = ""
 
 
 def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
@@ -75,6 +77,7 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
                     origin.plugin if origin else "",
                     why,
                     node.composite_name,
+                    "" if registration is None else registration.library,
                 )
             )
     return reports

@@ -62,6 +62,7 @@ class BuiltWheel:
             "requires": self.requires,
             "passed_over": [each.as_dict() for each in self.cut.passed],
             "modules": sorted(self.cut.modules.values()),
+            "libraries": sorted(self.cut.libraries),
         }
 
 

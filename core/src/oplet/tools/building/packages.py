@@ -11,7 +11,9 @@ from pathlib import Path
 
 from oplet.tools.building.error import BuildError
 
-__all__ = ["Package", "find_package"]
+__all__ = ["Package", "find_package", "is_library"]
+
+_LIBRARY = re.compile(r".+\.(so(\.\d+)*|dylib|dll)")
 
 
 @dataclass
@@ -22,7 +24,7 @@ class Package:
         name: what Python imports.
         modules: the source file of each module by its full name; None for a folder without `__init__.py`.
         packages: the names of those modules that are packages.
-        data: files that are no Python, by their path from the package's folder, with "/".
+        data: files that are no Python, by their path from the package's folder, with "/"; shared libraries among them.
         native: compiled modules.
     """
 
@@ -37,6 +39,11 @@ class Package:
         """The sources of all its modules."""
         files = (path for path in self.modules.values() if path is not None)
         return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
+
+    @property
+    def libraries(self) -> list[str]:
+        """Those of the data that are shared libraries."""
+        return [path for path in self.data if is_library(path)]
 
     def reference(self, text: str) -> tuple[str, str] | None:
         """Module and attribute that a text such as "package.module:NAME" names, None if it names no module of this package.
@@ -73,6 +80,17 @@ def find_package(name: str) -> Package:
     return package
 
 
+def is_library(path: str) -> bool:
+    """Whether a data file is a shared library, by its name."""
+    return _LIBRARY.fullmatch(path) is not None
+
+
+def _is_extension_module(path: Path) -> bool:
+    """Whether Python can import a file that it did not compile; a shared library that C alone can open ends in .so too."""
+    suffix = next((suffix for suffix in sorted(EXTENSION_SUFFIXES, key=len, reverse=True) if path.name.endswith(suffix)), "")
+    return suffix.count(".") > 1 or (bool(suffix) and f"PyInit_{path.stem}".encode() in path.read_bytes())
+
+
 def _scan(package: Package, root: Path) -> None:
     for path in sorted(root.rglob("*")):
         parts = path.relative_to(root).parts
@@ -83,7 +101,7 @@ def _scan(package: Package, root: Path) -> None:
         if path.suffix == ".py":
             name = dotted if stem == "__init__" else f"{dotted}.{stem}"
             package.modules[name] = path
-        elif path.name.endswith(tuple(EXTENSION_SUFFIXES)):
+        elif _is_extension_module(path):
             package.native.add(f"{dotted}.{stem}")
         elif path.name != "py.typed" and path.suffix not in (".pyc", ".pyi"):
             package.data["/".join(parts)] = path

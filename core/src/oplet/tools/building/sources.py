@@ -97,6 +97,7 @@ class Distribution:
         license_files: the names of its licence files, and what is in them.
         requires: what it requires, without extras.
         requires_python: the Pythons that it runs on.
+        platforms: the platform tags that its wheel had, none where that runs on any.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Distribution:
     license_files: tuple[tuple[str, bytes], ...]
     requires: tuple[str, ...]
     requires_python: str
+    platforms: tuple[str, ...] = ()
 
 
 def kernel_of(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginInfo]) -> Kernel:
@@ -124,7 +126,13 @@ def kernel_of(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginIn
     elif (place := _place(claim.target, claim.provenance)) is not None:
         module, attribute = place
     else:
-        info = next(i for i in infos if (i.name, i.distribution) == (claim.provenance.plugin, claim.provenance.distribution))
+        plugin, package = claim.provenance.plugin, claim.provenance.distribution
+        info = next((i for i in infos if (i.name, i.distribution) == (plugin, package)), None)
+        if info is None:  # a file that a plugin opened
+            raise BuildError(
+                f"{need.name} is served by the file {plugin}, which no installed package brings; build from packages only, and put the "
+                "file into one (`oplet native new-op` writes such a package)."
+            )
         module, _, holder = info.module.partition(":")
         attribute, by_hook = f"{holder}.register_ops".lstrip("."), True
     package = claim.provenance.distribution
@@ -193,7 +201,13 @@ def distribution(name: str) -> Distribution:
         tuple(files),
         tuple(requires),
         metadata.get("Requires-Python") or "",
+        _platforms(dist.read_text("WHEEL") or ""),
     )
+
+
+def _platforms(wheel: str) -> tuple[str, ...]:
+    tags = re.findall(r"^Tag: .+-(\S+)$", wheel, re.MULTILINE)
+    return tuple(sorted(set(tags) - {"any"}))
 
 
 @functools.cache

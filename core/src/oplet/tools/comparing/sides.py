@@ -117,7 +117,7 @@ def sides_of(
         return Sides(model, lambda: [delegate_named(text, plugins) for text in texts], True, plugins, num_threads), ""
     plain = () if with_reference else builtin
     if plain and plugins.has_op_libraries:  # which go before every package, so that each is to be named
-        plain += tuple(info.name for info in plugins.plugins() if info.state == "loaded" and info.name not in builtin)
+        plain += tuple(info.name for info in plugins.plugins() if info.ops and info.name not in builtin)
     return Sides(model, plugins=plugins, num_threads=num_threads, plain_prefer=plain), ""
 
 

@@ -153,4 +153,5 @@ def providers_of(interpreter: Interpreter) -> dict[str, int]:
 def _origin(report: NodeReport) -> str:
     if report.why.startswith(CLAIMED):
         return f"the delegate {report.op}"
-    return f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin
+    library = f" ({os.path.basename(report.library)})" if report.library else ""
+    return (f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin) + library

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
-from oplet.ops.serving.resolver import OpResolver
+from oplet.ops.serving.registration import Registration
+from oplet.ops.serving.resolver import Claim, OpResolver
 from oplet.plugins.known import known_distribution
 from oplet.plugins.plugin import API_VERSION
 from oplet.plugins.sources import installing
 from oplet.schema.enums import TensorType
 from oplet.tools.selection.fingerprint import installed
-from oplet.tools.selection.lock import Lock
+from oplet.tools.selection.lock import Lock, LockedOp, LockError, hash_of
 from oplet.tools.selection.needs import Key, NodeNeed, node_needs
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ class Problem:
     """One way in which something is not what the lock has.
 
     Attributes:
-        kind: "op", "version" or "type" of a model; "oplet", "api", "missing", "version", "hash" or "served" of what is installed.
+        kind: "op", "version" or "type" of a model; "oplet", "api", "missing", "version", "hash", "served" or "library" of what is
+            installed.
         text: the whole of it, in a sentence.
         name: the op, or the distribution.
         model: the model, "" if none is concerned.
@@ -124,8 +127,33 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
         if op.fallback:
             continue
         wanted = set(op.versions)
-        for claim in resolver.claims(op.op):
+        claims = [c for c in resolver.claims(op.op) if wanted.intersection(range(c.min_version, c.max_version + 1))]
+        for claim in claims:
             there = claim.provenance.distribution
-            if there != op.distribution and wanted.intersection(range(claim.min_version, claim.max_version + 1)):
-                text = f"{op.name} is served by {claim.provenance} now, and the lock has it from {op.distribution}."
+            if there != op.distribution:
+                locked = f"{op.distribution} ({op.library})" if op.library else op.distribution
+                text = f"{op.name} is served by {claim.provenance} now, and the lock has it from {locked}."
                 yield Problem("served", text, there)
+            elif text := _other_library(op, claim):
+                yield Problem("library", text, op.name)
+        if op.library and not claims:
+            text = (
+                f"{op.name} is served by nobody now, and the lock has it in the library {op.library}; if no package brings that, name "
+                f"it: --custom-op-library {op.library}."
+            )
+            yield Problem("library", text, op.name)
+
+
+def _other_library(op: LockedOp, claim: Claim) -> str:
+    """How the compiled library that serves an op differs from the one of the lock, in a sentence; "" where it does not."""
+    if not op.library and not isinstance(claim.target, Registration):
+        return ""  # a kernel that is imported by its name, which is not done to tell this
+    path = claim.load(claim.min_version).library
+    name = os.path.basename(path)
+    if name != op.library:
+        return f"{op.name} is served by {name or 'no compiled library'} now, and the lock has it in {op.library or 'none'}."
+    try:
+        found = hash_of(path) if path else ""
+    except LockError as error:
+        return str(error)
+    return "" if found == op.library_hash else f"The library {name} has the hash {found}, and the lock has {op.library_hash}."

@@ -21,7 +21,7 @@ from oplet.tools.selection.fingerprint import Installed, installed
 from oplet.tools.selection.needs import Key
 from oplet.tools.selection.serving import Served
 
-__all__ = ["Lock", "LockError", "LockedOp", "lock_of", "requirements"]
+__all__ = ["Lock", "LockError", "LockedOp", "hash_of", "lock_of", "requirements"]
 
 #: The form of the file.
 FORMAT = 1
@@ -43,6 +43,8 @@ class LockedOp:
         distribution: the package that serves it.
         composite: whether the name is a composite's.
         fallback: whether it is asked only where another declines a node.
+        library: the name of the compiled library that it calls, "" if there is none.
+        library_hash: "sha256:..." over that file.
     """
 
     name: str
@@ -52,6 +54,8 @@ class LockedOp:
     distribution: str
     composite: bool = False
     fallback: bool = False
+    library: str = ""
+    library_hash: str = ""
 
     @property
     def key(self) -> Key:
@@ -96,6 +100,7 @@ class Lock:
                 "distribution": op.distribution,
                 "distribution_version": packages[op.distribution].version,
                 "distribution_hash": packages[op.distribution].hash,
+                **({"library": op.library, "library_hash": op.library_hash} if op.library else {}),
             }
             for op in self.ops
         ]
@@ -147,7 +152,9 @@ def _parsed(value: Any) -> Lock:
         if not op["custom"] and not composite and name not in BuiltinOperator.__members__:
             raise ValueError(f"there is no built-in operator {name!r}")
         fallback = bool(op.get("fallback", False))
-        ops.append(LockedOp(name, bool(op["custom"]), versions, types, distribution, composite, fallback))
+        library, library_hash = _text(op.get("library", "")), _text(op.get("library_hash", ""))
+        custom = bool(op["custom"])
+        ops.append(LockedOp(name, custom, versions, types, distribution, composite, fallback, library, library_hash))
         package = Installed(distribution, _text(op["distribution_version"]), _text(op["distribution_hash"]))
         if packages.setdefault(distribution, package) != package:
             raise ValueError(f"it has {distribution} in two versions or with two hashes")
@@ -184,11 +191,11 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
         models: the models that the needs came from.
 
     Raises:
-        LockError: something is served by code that no installed distribution brings.
+        LockError: something is served by code that no installed distribution brings, or a compiled library cannot be read.
     """
     from oplet import __version__
 
-    ops: dict[tuple[Key, bool, str], LockedOp] = {}
+    ops: dict[tuple[Key, bool, str, str], LockedOp] = {}
     packages: dict[str, Installed] = {}
     for need, claims, fallbacks in served:
         for place, claim in ((place, claim) for place, each in enumerate((claims, *fallbacks)) for claim in each):
@@ -200,10 +207,14 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
                     "so that nothing can be pinned; install it as a package."
                 )
             packages[origin.distribution] = package
-            key = need.key, place > 0, package.name
+            library = claim.load(claim.min_version).library
+            name, digest = os.path.basename(library), hash_of(library) if library else ""
+            key = need.key, place > 0, package.name, name
             versions = set(range(claim.min_version, claim.max_version + 1)) | set(ops[key].versions if key in ops else ())
             in_order = tuple(sorted(versions))
-            ops[key] = LockedOp(need.name, need.custom, in_order, need.types, package.name, need.composite, place > 0)
+            ops[key] = LockedOp(
+                need.name, need.custom, in_order, need.types, package.name, need.composite, place > 0, name, digest
+            )
     names = [(os.path.basename(model.name), _digest(model)) for model in models]
     distributions = {package.name: package for package in packages.values()}
     return Lock(
@@ -213,6 +224,18 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
         tuple(ops[key] for key in sorted(ops)),
         tuple(distributions[name] for name in sorted(distributions)),
     )
+
+
+def hash_of(library: str) -> str:
+    """ "sha256:..." over the file of a compiled library.
+
+    Raises:
+        LockError: it cannot be read.
+    """
+    try:
+        return f"sha256:{hashlib.sha256(read_file(library)).hexdigest()}"
+    except OSError as error:
+        raise LockError(f"The library '{library}' cannot be read: {error.strerror or error}.") from error
 
 
 def _digest(model: Model) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -140,6 +141,11 @@ def kernel_path(claim: Claim) -> str:
         for attribute, value in vars(home).items():
             if value is target and attribute.isidentifier():
                 return f"{home.__name__}:{attribute}"
+    if target.library:
+        raise SelectionError(
+            f"{op_label(claim.op)} is served by the compiled library {os.path.basename(target.library)} of {claim.provenance}, which "
+            "generated code cannot import; leave out --output: --lock pins it, and `oplet build` takes a package's library along."
+        )
     raise SelectionError(
         f"The registration of {op_label(claim.op)} of {claim.provenance} has no name that generated code could import it by: "
         f"it must be an attribute of the module {claim.provenance.module}, or be registered as 'module:NAME'."

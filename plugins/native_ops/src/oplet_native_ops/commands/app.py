@@ -21,9 +21,13 @@ def new_op(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What models call the op: Atan.", show_default=False)],
     directory: Annotated[
         Path | None,
-        typer.Option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.", show_default=False),
+        typer.Option(
+            "--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.", show_default=False
+        ),
     ] = None,
-    license: Annotated[str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")] = "Apache-2.0",
+    license: Annotated[
+        str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")
+    ] = "Apache-2.0",
     json: Json = False,
 ) -> None:
     """Write a package that brings an op in C++, which `pip install .` compiles, with tests that pass at once."""

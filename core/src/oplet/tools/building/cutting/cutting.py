@@ -18,7 +18,7 @@ from oplet.tools.building.cutting.closure import Closure, Reached
 from oplet.tools.building.cutting.relocating import relocated
 from oplet.tools.building.cutting.shaking import shaken
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packages import Package, find_package
+from oplet.tools.building.packages import Package, find_package, is_library
 from oplet.tools.building.packing.registering import registering_module
 from oplet.tools.building.preparing import needed_after_all
 from oplet.tools.building.sources import Distribution, Kernel, Origin, distribution, op_packages
@@ -43,6 +43,7 @@ class Cut:
         modules: the path in `files` of each module that was kept, and its name in its source.
         external: the top-level modules that it imports from elsewhere.
         passed: the providers that go before those that it was cut from, and why they were not taken.
+        libraries: the path in `files` of each compiled library, and the pip package that it is from.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Cut:
     modules: dict[str, str] = field(default_factory=dict)
     external: set[str] = field(default_factory=set)
     passed: list[PassedOver] = field(default_factory=list)
+    libraries: dict[str, str] = field(default_factory=dict)
 
 
 def cut(
@@ -112,7 +114,10 @@ def cut(
         result.files[path] = text.encode()
         result.modules[path] = module
     for top, data in sorted(closure.data):
-        result.files[f"{homes[top].replace('.', '/')}/{data}"] = closure.packages[top].data[data].read_bytes()
+        path = f"{homes[top].replace('.', '/')}/{data}"
+        result.files[path] = closure.packages[top].data[data].read_bytes()
+        if is_library(data):
+            result.libraries[path] = owners[top]
     result.external = closure.external
     result.passed = choice.passed
     return result
@@ -144,7 +149,10 @@ def _cuttable(
 
 
 def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
-    """The packages of these kernels, and those of other ops that their sources mention."""
+    """The packages of these kernels, and those of other ops that their sources mention.
+
+    One that is mentioned and has a compiled library is not cut: it works as a whole, and stays a requirement.
+    """
     waiting = {kernel.module.partition(".")[0] for kernel in chosen}
     found = {top: find_package(top) for top in waiting}
     while waiting:
@@ -152,8 +160,10 @@ def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Packa
         for top in owners.keys() - found.keys():
             if re.search(rf"\b{top}\b", texts):
                 with suppress(BuildError):  # whatever is imported from it stays a requirement
-                    found[top] = find_package(top)
-                    waiting.add(top)
+                    mentioned = find_package(top)
+                    if not mentioned.libraries:
+                        found[top] = mentioned
+                        waiting.add(top)
     return [found[top] for top in sorted(found)]
 
 

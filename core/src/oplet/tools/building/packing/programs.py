@@ -105,6 +105,12 @@ def build_program(
         prefer=Preference.read(prefer),
         models=opened,
     )
+    for path, package in found.libraries.items():
+        ops = ", ".join(dict.fromkeys(kernel.op for kernel in found.kernels if kernel.distribution == package))
+        raise BuildError(
+            f"{ops} of {package} runs in the compiled library {os.path.basename(path)}, which a program cannot carry: what opens it "
+            "needs the whole of oplet; build a wheel without --with-core."
+        )
     target = Path(output)
     archive = pyz or target.suffix == ".pyz"
     made = program(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sysconfig
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from oplet.tools.building.error import BuildError
 from oplet.tools.building.sources import Distribution, licence_texts
 from oplet.tools.selection.files import file_labels
 
-__all__ = ["CoreParts", "requirements", "write_wheel"]
+__all__ = ["CoreParts", "platform_tag", "requirements", "write_wheel"]
 
 _PROJECT = """[build-system]
 requires = ["hatchling>=1.27"]
@@ -41,6 +42,16 @@ ignore-vcs = true
 
 [tool.hatch.build.targets.wheel]
 packages = [{packages}]
+"""
+#: Of a wheel with compiled libraries: the hook that gives it its platform's tag.
+_HOOK_TABLE = "\n[tool.hatch.build.targets.wheel.hooks.custom]\n"
+_HOOK = """from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CustomBuildHook(BuildHookInterface):
+    def initialize(self, version, build_data):
+        build_data["pure_python"] = False
+        build_data["tag"] = "py3-none-{platform}"
 """
 
 
@@ -129,7 +140,19 @@ def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict
         name=cut.name,
         module=_toml(cut.name),
     ).encode()
+    if cut.libraries:
+        files["pyproject.toml"] += _HOOK_TABLE.encode()
+        files["hatch_build.py"] = _HOOK.format(platform=platform_tag(cut)).encode()
     return files
+
+
+def platform_tag(cut: Cut) -> str:
+    """The platforms that the compiled libraries of a cut run on: what their packages' wheels promised, where that is the same."""
+    owners = set(cut.libraries.values())
+    promised = {source.platforms for source in cut.sources if source.name in owners}
+    if len(promised) == 1 and (platforms := promised.pop()):
+        return ".".join(platforms)
+    return re.sub(r"[.-]", "_", sysconfig.get_platform())
 
 
 def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
