@@ -65,6 +65,9 @@ class Kernel(Protocol):
     def profiling_string(self) -> Callable[[Any, Any], str] | None: ...
 
     @property
+    def library(self) -> str: ...
+
+    @property
     def user_data(self) -> Any: ...
 
     @property
