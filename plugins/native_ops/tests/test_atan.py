@@ -31,8 +31,17 @@ def run(interpreter: Interpreter, x: Any) -> Any:
     return interpreter.get_tensor(outward["index"])
 
 
-@pytest.mark.parametrize("source", FORMS)
-def test_the_guides_operator_gives_the_guides_values(build: Any, source: str) -> None:
+#: The first time that ziglang compiles C++ it makes a C++ library, which takes minutes.
+WAYS = [
+    pytest.param(compiler, source, marks=[pytest.mark.slow] if compiler == "ziglang" and source.endswith(".cc") else [])
+    for compiler in ("gcc", "ziglang")
+    for source in FORMS
+]
+
+
+@pytest.mark.parametrize(("compiler", "source"), WAYS)
+def test_the_guides_operator_gives_the_guides_values(build_with: Any, compiler: str, source: str) -> None:
+    build = build_with(compiler)
     resolver = load_ops(build(source), FORMS[source])
     interpreter = Interpreter(str(MODEL), op_resolver=resolver)
     interpreter.allocate_tensors()
