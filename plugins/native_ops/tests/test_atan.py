@@ -10,6 +10,7 @@ import pytest
 
 from oplet import Interpreter, MutableOpResolver
 from oplet_native_ops import load_ops
+from oplet_native_ops.shim.opening import open_library
 
 MODEL = Path(__file__).parents[3] / "examples" / "atan" / "atan.tflite"
 #: The five values of the guide, and what the model gives for them: atan(x + 1).
@@ -75,11 +76,9 @@ def test_several_libraries_go_together(build_once: Any) -> None:
 
 
 def test_init_and_free_balance_and_prepare_runs_for_each_shape(build_once: Any) -> None:
-    import ctypes
-
     path = build_once("atan_with_data.cc")
     resolver = load_ops(path)
-    count = ctypes.CDLL(path).AtanCount
+    count = open_library(path).functions.AtanCount
     before = [count(i) for i in range(4)]
     interpreter = Interpreter(str(MODEL), op_resolver=resolver)
     interpreter.allocate_tensors()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oplet import Interpreter
+from oplet import Interpreter, TensorType
 from oplet.errors import InvokeError, PluginError, PrepareError
 from oplet.testing import Spec, one_op_model
 from oplet_native_ops import load_ops
+from oplet_native_ops.shim.opening import open_library
 
 X = Spec("float32", [4])
 
@@ -30,11 +31,11 @@ def interpreter_of(library: str, function: str, output: Spec = X) -> Interpreter
 
 def fails(library: str, function: str, output: Spec = X) -> BaseException:
     """The error of loading, preparing or running; whatever was initialized is freed afterwards."""
-    alive = ctypes.CDLL(library).Alive
+    alive = open_library(library).functions.Alive
     before = alive()
     caught: BaseException | None = None
     try:
-        with interpreter_of(library, function, output) as interpreter:
+        with contextlib.closing(interpreter_of(library, function, output)) as interpreter:
             interpreter.allocate_tensors()
             interpreter.invoke()
     except RuntimeError as error:
@@ -73,7 +74,7 @@ def test_a_failure_names_the_function_the_library_and_the_reason(library: str, f
 
 
 def test_strings_whose_offsets_lead_nowhere_are_refused(library: str) -> None:
-    error = fails(library, "Register_BAD_STRINGS", Spec("string", [1]))
+    error = fails(library, "Register_BAD_STRINGS", Spec(TensorType.STRING, [1]))
     assert "writes no strings into tensor 2" in str(error)
 
 
