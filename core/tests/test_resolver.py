@@ -57,8 +57,8 @@ def test_an_entry_that_was_replaced_as_a_whole_is_gone_from_the_claims() -> None
     resolver = MutableOpResolver()
     resolver.add_custom("Atan", A)
     resolver.add_custom("Atan", B)
-    assert [claim.target for claim in resolver.claims("Atan")] == [B]
-    assert [claim.target for claim in resolver.claims()] == [B]
+    assert [entry.target for entry in resolver.entries("Atan")] == [B]
+    assert [entry.target for entry in resolver.entries()] == [B]
 
 
 def test_add_all_keeps_where_entries_came_from_and_replaces_what_both_have() -> None:

@@ -9,7 +9,7 @@ from oplet.kernels.arrays import Shape, Thunk
 from oplet.ops.context import Context, Node, ensure
 from oplet.ops.tensor import Tensor
 
-__all__ = ["defer_or_resize", "defer_or_run", "has_placeholder", "offer_in_place", "refused_in_the_run", "refusing"]
+__all__ = ["defer_or_resize", "defer_or_run", "defer_refusals", "failing_thunk", "has_placeholder", "offer_in_place"]
 
 #: The shapes of a node's outputs, from the values that its inputs have now.
 Shapes = Callable[[Node], Sequence[Shape]]
@@ -45,7 +45,7 @@ def has_placeholder(node: Node) -> bool:
     )
 
 
-def refused_in_the_run(bind: Callable[[Context, Node], Thunk]) -> Callable[[Context, Node], Thunk]:
+def defer_refusals(bind: Callable[[Context, Node], Thunk]) -> Callable[[Context, Node], Thunk]:
     """A kernel's `bind`, whose refusals wait for the run where the shapes that it saw may be placeholders."""
 
     def wait(context: Context, node: Node) -> Thunk:
@@ -53,7 +53,7 @@ def refused_in_the_run(bind: Callable[[Context, Node], Thunk]) -> Callable[[Cont
             return bind(context, node)
         except PrepareError as error:
             if has_placeholder(node):
-                return refusing(str(error))
+                return failing_thunk(str(error))
             raise
 
     return wait
@@ -71,7 +71,7 @@ def defer_or_run(context: Context, node: Node, shapes: Shapes, bind: Callable[[N
     return run
 
 
-def refusing(message: str) -> Thunk:
+def failing_thunk(message: str) -> Thunk:
     """The thunk of a node that cannot run with the shapes of now, which may be those of inputs that are still to be resized."""
 
     def run() -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.files.beside import locate, open_beside
-from oplet.model.files.mapping import MappedFile, ensure_whole, map_file
+from oplet.model.files.external_paths import locate, open_external
+from oplet.model.files.mapping import MappedFile, ensure_not_truncated, map_file
 from oplet.schema import tables
-from oplet.schema.columns import Rows
+from oplet.schema.columns import LazyTables
 from oplet.schema.decode import decode
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
@@ -72,7 +72,7 @@ class Model:
         Args:
             made_of: the model whose files hold constants of this one, to be looked at by `check_files`.
         """
-        self.outline = root
+        self.lazy_root = root
         self.path = path
         self.name = path if path is not None else "<bytes>"
         self.data = memoryview(b"") if data is None else data
@@ -118,19 +118,24 @@ class Model:
     @property
     def root(self) -> tables.Model:
         """The model's tables."""
-        root = self.outline
-        if self._mapped is not None and any(isinstance(subgraph.tensors, Rows) for subgraph in root.subgraphs or []):
+        root = self.lazy_root
+        if self._mapped is not None and any(isinstance(subgraph.tensors, LazyTables) for subgraph in root.subgraphs or []):
             self.check_files()
         for subgraph in root.subgraphs or []:
-            if isinstance(subgraph.tensors, Rows):
+            if isinstance(subgraph.tensors, LazyTables):
                 subgraph.tensors = subgraph.tensors.tables()
-            if isinstance(subgraph.operators, Rows):
+            if isinstance(subgraph.operators, LazyTables):
                 subgraph.operators = subgraph.operators.tables()
         return root
 
     @root.setter
     def root(self, root: tables.Model) -> None:
-        self.outline = root
+        self.lazy_root = root
+
+    @property
+    def outline(self) -> tables.Model:
+        """The former name of `lazy_root`."""
+        return self.lazy_root
 
     def check_files(self) -> None:
         """See that the files that are mapped were not cut short; see `MappedFile.check`.
@@ -141,7 +146,7 @@ class Model:
         if self._mapped is not None:
             self._mapped.check()
         elif self._pages is not None:
-            ensure_whole(self._pages, self.name)
+            ensure_not_truncated(self._pages, self.name)
         if self._made_of is not None:
             self._made_of.check_files()
         for mapped in self._external.values():
@@ -206,7 +211,7 @@ class Model:
         return self._stored(index)
 
     def _stored(self, index: int) -> Bytes | None:
-        buffers = self.outline.buffers or []
+        buffers = self.lazy_root.buffers or []
         if not 0 <= index < len(buffers):
             raise ModelError(f"{self.name} has no buffer {index} (only {len(buffers)} buffers).")
         buffer = buffers[index]
@@ -226,7 +231,7 @@ class Model:
         Raises:
             ModelError: the buffer or group does not exist, or its file does not hold it.
         """
-        declared = self.outline.external_buffers or []
+        declared = self.lazy_root.external_buffers or []
         if self._external_count != len(declared):
             self._external_count = len(declared)
             self._external_by_id = {b.id: b for b in reversed(declared)}  # of two with one number the first counts
@@ -241,7 +246,7 @@ class Model:
         Raises:
             ModelError: as `external_buffer` does.
         """
-        groups = self.outline.external_buffer_groups or []
+        groups = self.lazy_root.external_buffer_groups or []
         if buffer.group >= len(groups):
             raise ModelError(
                 f"{self.name} refers to the external buffer {buffer.id}, whose group {buffer.group} it does not declare."
@@ -258,17 +263,17 @@ class Model:
         """An external file, opened once: a regular file inside the model's folder.
 
         Raises:
-            ModelError: as `beside` does, or it cannot be read, is no regular file, or was cut short since it was opened.
+            ModelError: as `external_path` does, or it cannot be read, is no regular file, or was cut short since it was opened.
         """
         mapped = self._external.get(name)
         if mapped is None:
-            self.beside(name)
-            mapped = open_beside(self._folder(), name, self.name, use_mmap=self._use_mmap)
+            self.external_path(name)
+            mapped = open_external(self._folder(), name, self.name, use_mmap=self._use_mmap)
             self._external[name] = mapped
         mapped.check()
         return mapped
 
-    def beside(self, name: str) -> str:
+    def external_path(self, name: str) -> str:
         """Where an external file lies; a model may name files of its own folder only.
 
         Raises:
@@ -315,13 +320,13 @@ class Model:
 
     def op_at(self, opcode_index: int) -> tuple[BuiltinOperator, str, int]:
         """The same for nodes that refer to this operator code."""
-        code = (self.outline.operator_codes or [])[opcode_index]
+        code = (self.lazy_root.operator_codes or [])[opcode_index]
         op = BuiltinOperator(tables.operator_code(code))
         return op, (code.custom_code or "") if op is BuiltinOperator.CUSTOM else op.name, code.version
 
     def metadata(self, name: str) -> Bytes | None:
         """The bytes of a metadata entry, None if the model has none of that name."""
-        for entry in self.outline.metadata or []:
+        for entry in self.lazy_root.metadata or []:
             if entry.name == name:
                 return self.buffer(entry.buffer)
         return None

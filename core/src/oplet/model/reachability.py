@@ -9,7 +9,7 @@ import numpy as np
 from oplet.schema import tables
 from oplet.schema.table import Table
 
-__all__ = ["entry_subgraphs", "named_subgraphs", "reached", "read_outside", "subgraph_fields"]
+__all__ = ["entry_subgraphs", "named_subgraphs", "observable_tensors", "reachable_subgraphs", "subgraph_fields"]
 
 _NAMES = ("subgraph", "called_computations")
 _FIELDS: dict[type[Table], tuple[str, ...]] = {}
@@ -20,7 +20,7 @@ def entry_subgraphs(root: tables.Model) -> list[int]:
     return sorted({0, *(signature.subgraph_index for signature in root.signature_defs or [])})
 
 
-def read_outside(root: tables.Model, subgraph_index: int) -> list[int]:
+def observable_tensors(root: tables.Model, subgraph_index: int) -> list[int]:
     """The tensors of a subgraph that a caller reads: its outputs, and what signatures give besides them.
 
     Quantizers put nodes behind an output and leave the signature at the tensor where it was.
@@ -33,7 +33,7 @@ def read_outside(root: tables.Model, subgraph_index: int) -> list[int]:
     return [index for index in dict.fromkeys(found) if 0 <= index < len(subgraph.tensors or [])]
 
 
-def reached(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
+def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
     """The subgraphs that nodes of `roots` call, and those that they call, and so on, `roots` included."""
     seen: set[int] = set()
     waiting = list(roots)

@@ -10,14 +10,14 @@ import struct
 
 from oplet.errors import ModelError
 
-__all__ = ["attached", "is_archive", "moved"]
+__all__ = ["is_archive", "relocated", "trailing_bytes"]
 
 _END = struct.Struct("<4s4H2IH")  # end of central directory: ..., entries, size, position, comment length
 _ENTRY = struct.Struct("<4s24x3H8xI")  # central directory entry: name, extra and comment lengths, position
 _UINT32 = struct.Struct("<I")
 
 
-def attached(data: memoryview, end: int) -> tuple[bytes, int]:
+def trailing_bytes(data: memoryview, end: int) -> tuple[bytes, int]:
     """What lies behind the used part of a file, which ends at `end`, and where it begins; padding does not count."""
     rest = bytes(data[end:])
     found = rest.lstrip(b"\0")
@@ -29,7 +29,7 @@ def is_archive(attachment: bytes) -> bool:
     return attachment.startswith(b"PK")
 
 
-def moved(archive: bytes, start: int, target: int, name: str) -> bytes:
+def relocated(archive: bytes, start: int, target: int, name: str) -> bytes:
     """The zip archive that lay at `start` of a file, as it must read at `target` of another.
 
     Raises:

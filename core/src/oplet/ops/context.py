@@ -7,11 +7,11 @@ from typing import Any
 
 from oplet.ops.callee import Callee
 from oplet.ops.ensure import Declined, EnsureError, decline, ensure, ensure_eq
-from oplet.ops.node import Kept, Node
+from oplet.ops.node import KernelCache, Node
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype, tensor_type
 from oplet.schema.enums import TensorType
 
-__all__ = ["Context", "Declined", "EnsureError", "Kept", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
+__all__ = ["Context", "Declined", "EnsureError", "KernelCache", "Node", "decline", "ensure", "ensure_eq", "ensure_type"]
 
 
 def ensure_type(tensor: Tensor, *types: Any) -> None:
@@ -63,7 +63,7 @@ class Context:
         ensure(not tensor.is_constant and not tensor.is_variable, f"{tensor} cannot become {type.name}.")
         tensor.type = type
         tensor.dtype = numpy_dtype(type)
-        tensor.provide(None)
+        tensor.set_memory(None)
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Say, in `prepare`, that the output's shape depends on data; `invoke` then calls `resize_tensor`."""

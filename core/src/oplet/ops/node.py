@@ -19,7 +19,7 @@ from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 from oplet.texts import shown
 
-__all__ = ["Candidates", "Kept", "Kernel", "Node", "Thunk"]
+__all__ = ["Kernel", "KernelCache", "Node", "ProviderChain", "Thunk"]
 
 #: What runs a node, its arrays already looked up: a function without arguments and without result.
 Thunk = Callable[[], None]
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 #: Arrays of less bytes than these are not counted, nor the parts of values that have more.
 _SMALL, _FEW = 1 << 16, 64
 #: What a kernel keeps for a node from one prepare to the next.
-Kept = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
+KernelCache = tuple["dict[Hashable, tuple[list[Array | None], Any]] | None", "dict[int, Tensor] | None"]
 
 
 class Kernel(Protocol):
@@ -80,7 +80,7 @@ class Kernel(Protocol):
     def provenance(self) -> Provenance: ...
 
 
-class Candidates(Protocol):
+class ProviderChain(Protocol):
     """Who was asked to serve a node, and who is asked next: its `Providers`, which stand above nodes, too."""
 
     @property
@@ -93,7 +93,7 @@ class Candidates(Protocol):
 
     def restart(self) -> None: ...
 
-    def hand_on(self, reason: str) -> bool: ...
+    def advance(self, reason: str) -> bool: ...
 
     def initialized(self) -> Sequence[tuple[Kernel, Any]]: ...
 
@@ -172,7 +172,7 @@ class Node:
         self.delegate: Any = None
         self.user_data: Any = None
         self.prepared: Any = None
-        self.providers: Candidates | None = None
+        self.providers: ProviderChain | None = None
         self._options = options
         self._cache: dict[Hashable, tuple[list[Array | None], Any]] | None = None
         self._persistent: dict[int, Tensor] | None = None
@@ -273,15 +273,18 @@ class Node:
         return kept
 
     @property
-    def kept(self) -> Kept:
+    def kernel_cache(self) -> KernelCache:
         """What `cached` and `persistent` hold, for whoever gives the node to another kernel and back."""
         return self._cache, self._persistent
 
-    @kept.setter
-    def kept(self, values: Kept) -> None:
+    @kernel_cache.setter
+    def kernel_cache(self, values: KernelCache) -> None:
         self._cache, self._persistent = values
 
-    def forget(self) -> None:
+    #: The former name of `kernel_cache`.
+    kept = kernel_cache
+
+    def release(self) -> None:
         """Drop everything made for running the node; it is called when the interpreter closes."""
         self.prepared = None
         self.providers = None

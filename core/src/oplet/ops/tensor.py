@@ -288,11 +288,11 @@ class Tensor:
             )
         self._array = array
 
-    def provide(self, array: Array | None) -> None:
+    def set_memory(self, array: Array | None) -> None:
         """Give the tensor its memory, or take it away; the runtime's, not the kernels'."""
         self._array = array
 
-    def provide_when_read(self, load: Callable[[], Array]) -> None:
+    def set_loader(self, load: Callable[[], Array]) -> None:
         """Have the values read when they are first asked for; the runtime's, not the kernels'."""
         self._load = load
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oplet.ops.serving.resolver import Op, op_label
-from oplet.plugins.known import known_distribution, source_of
+from oplet.plugins.known_packages import known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
@@ -50,9 +50,9 @@ def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
         return ""
     who = " and ".join(f"{plugin} serves {op_label(op)} in {_range(versions)}" for plugin, versions in served)
     packages = dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution)
-    from oplet.plugins.sources import installing  # not before there is something to advise
+    from oplet.plugins.install_commands import install_command  # not before there is something to advise
 
-    commands = " or ".join(installing(package, upgrade=True) for package in packages)
+    commands = " or ".join(install_command(package, upgrade=True) for package in packages)
     return f"{who}; a newer release may serve more: {commands}." if commands else f"{who}."
 
 
@@ -62,15 +62,15 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
     if not package:
         return f"No package that brings {label} is known; register it with MutableOpResolver.add_custom or write a plugin."
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
-    from oplet.plugins.sources import installing
+    from oplet.plugins.install_commands import install_command
 
     if plugin is None:
-        return f"Install the package that brings {label} ({source_of(package)}): {installing(package)}."
+        return f"Install the package that brings {label} ({package_origin(package)}): {install_command(package)}."
     if plugin.state == "broken":
         return f"{plugin}, which brings {label}, is installed but broken: {plugin.error}; {plugin.remedy()}."
     if plugin.state == "blocked":
         return f"{plugin}, which brings {label}, is installed but {plugin.error}."
-    return f"{plugin} is installed but does not bring {label}; a newer one may: {installing(package, upgrade=True)}."
+    return f"{plugin} is installed but does not bring {label}; a newer one may: {install_command(package, upgrade=True)}."
 
 
 def _range(versions: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""The choice between engines, as those see it who only ask for it; `chooser_seam` says who chooses."""
+"""The choice between engines, as those see it who only ask for it; `registered_chooser` says who chooses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["Choice", "Chooser", "Way"]
+__all__ = ["Choice", "Chooser", "Configuration"]
 
 
-class Way(Protocol):
+class Configuration(Protocol):
     """One way of running a model.
 
     Attributes:
@@ -46,7 +46,7 @@ class Choice(Protocol):
     """
 
     @property
-    def candidate(self) -> Way: ...
+    def candidate(self) -> Configuration: ...
 
     @property
     def trials(self) -> tuple[Any, ...]: ...

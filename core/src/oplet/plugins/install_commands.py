@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["clone", "installing", "installing_first"]
+__all__ = ["clone", "install_command", "install_first"]
 
 _CORE: Final = "oplet"
 _PREFIX: Final = "oplet-"
 
 
-def installing(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
+def install_command(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
     """The command that installs a package: with its folder where oplet came from a clone that has it, else with its name.
 
     Args:
@@ -41,12 +41,12 @@ def installing(package: str, extra: str = "", *, upgrade: bool = False, version:
     return f"{first}pip install {'--upgrade ' if upgrade else ''}{' '.join(map(_quoted, wanted))}"
 
 
-def installing_first(package: str) -> str:
+def install_first(package: str) -> str:
     """What goes before a command that would have pip look for a package by its name, where only the clone may have it; else ""."""
     root = clone()
     if root is None or not package or _installed(package) or not _folders(root, package):
         return ""
-    return f"{installing(package)} && "
+    return f"{install_command(package)} && "
 
 
 def clone() -> Path | None:

@@ -7,7 +7,7 @@ from typing import Final
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
 
-__all__ = ["BUILTIN_OPS", "known_distribution", "source_of"]
+__all__ = ["BUILTIN_OPS", "known_distribution", "package_origin"]
 
 #: The package that brings the format's built-in operators.
 BUILTIN_OPS: Final = "oplet-builtin-ops"
@@ -60,7 +60,7 @@ def known_distribution(op: Op) -> str:
     return _CUSTOM.get(op, "")
 
 
-def source_of(package: str) -> str:
+def package_origin(package: str) -> str:
     """Where a package of this project is expected to come from, in words."""
     folder = package.removeprefix("oplet-").replace("-", "_")
     return f"of the oplet project, on PyPI or plugins/{folder} in its repository"

@@ -13,7 +13,7 @@ from oplet.errors import PluginError
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op, op_key, op_label
 from oplet.plugins.advice import advice
-from oplet.plugins.merge import MergedResolver, Source
+from oplet.plugins.merged_resolver import MergedResolver, PluginOps
 from oplet.plugins.plugin import API_VERSION, Plugin, PluginInfo, logger
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, Switches, misspelt_variables, normalised
 from oplet.schema.enums import BuiltinOperator
@@ -96,7 +96,7 @@ class PluginManager:
         with self._lock:
             found = self._resolvers.get(preference)
             if found is None:
-                sources = [Source(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
+                sources = [PluginOps(p.names, p.rank, p.ops) for p in self._load_ops() if p.ops is not None]
                 for source, wanted in (("prefer=", Preference.read(prefer)), (PREFER_VARIABLE, self._preference)):
                     for complaint in _complaints(wanted, self._found):
                         logger.warning("%s %s.", source, complaint)
@@ -229,7 +229,7 @@ def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
         yield f"names '{name}', and no plugin is called so"
     if not wanted.names and not wanted.by_op:
         return
-    served = {plugin: {op_label(claim.op) for claim in plugin.ops.claims()} for plugin in plugins if plugin.ops is not None}
+    served = {plugin: {op_label(entry.op) for entry in plugin.ops.entries()} for plugin in plugins if plugin.ops is not None}
     everything = set().union(*served.values())
     for name in wanted.names:
         if any(name in plugin.names for plugin in served) and not any(

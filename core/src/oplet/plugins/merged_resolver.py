@@ -9,15 +9,15 @@ from itertools import islice
 from oplet.errors import OpConflictError
 from oplet.ops.composite import Composite
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.resolver import Claim, MutableOpResolver, Op, OpResolver, op_key, op_label
+from oplet.ops.serving.resolver import MutableOpResolver, Op, OpResolver, ResolverEntry, op_key, op_label
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
 from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["MergedResolver", "Source"]
+__all__ = ["MergedResolver", "PluginOps"]
 
 
 @dataclass(frozen=True)
-class Source:
+class PluginOps:
     """What one plugin brings.
 
     Attributes:
@@ -32,7 +32,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class _Conflict(Claim):
+class _ConflictEntry(ResolverEntry):
     """An entry for versions of an op that several plugins claim: loading it is the error that names them."""
 
     error: str = ""
@@ -43,7 +43,7 @@ class _Conflict(Claim):
 
 @dataclass(frozen=True)
 class _Choice:
-    claim: Claim | None
+    entry: ResolverEntry | None
     why: str
 
 
@@ -55,7 +55,7 @@ class MergedResolver(OpResolver):
         preference: which to take where several could serve.
     """
 
-    def __init__(self, sources: Sequence[Source], preference: Preference = Preference()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, sources: Sequence[PluginOps], preference: Preference = Preference()) -> None:  # noqa: B008 (frozen)
         self._sources = tuple(sources)
         self._preference = preference
         self._choices: dict[tuple[Op, int], _Choice] = {}
@@ -70,18 +70,18 @@ class MergedResolver(OpResolver):
         """
         key = op_key(op), version
         found = self._loaded.get(key)
-        if found is None and (claim := self._choose(*key).claim) is not None:
-            found = self._loaded[key] = claim.load(version)
+        if found is None and (entry := self._choose(*key).entry) is not None:
+            found = self._loaded[key] = entry.load(version)
         return found
 
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
         found = self.find_op(op, version)
         if found is not None:
             yield found
-            for claim in islice(self.in_order(op, version), 1, None):
-                yield claim.load(version)
+            for entry in islice(self.in_order(op, version), 1, None):
+                yield entry.load(version)
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
         """The entries for `op` in this version, the one that serves it first, then who is asked if that one declines.
 
         Where several plugins are next and nothing says which to take, the last entry is one whose `load` is the error.
@@ -89,44 +89,44 @@ class MergedResolver(OpResolver):
         key = op_key(op)
         offers = self._offers(key, version)
         while offers:
-            taken = self._compare(key, version, offers).claim
+            taken = self._compare(key, version, offers).entry
             if taken is None:
                 return
             yield taken
-            source = next((source for source, claim in offers if claim is taken), None)
+            source = next((source for source, entry in offers if entry is taken), None)
             if source is None:  # a conflict
                 return
             yield from source.resolver.fallbacks(key, version)
             offers = [offer for offer in offers if offer[0] is not source]
 
-    def is_preferred(self, op: BuiltinOperator | int | str | Composite, claim: Claim) -> bool:
+    def is_preferred(self, op: BuiltinOperator | int | str | Composite, entry: ResolverEntry) -> bool:
         """Whether a preference names the plugin that makes this claim, for this op or for all."""
-        names = {normalised(claim.provenance.plugin), normalised(claim.provenance.distribution)}
+        names = {normalised(entry.provenance.plugin), normalised(entry.provenance.distribution)}
         return not names.isdisjoint(self._preference.for_op(op_label(op_key(op))))
 
     def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
         return self._choose(op_key(op), version).why
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
         """The winning entries, cut into ranges of versions that one plugin serves."""
         if op is not None:
             return self._ranges(op_key(op))
-        ops = dict.fromkeys(claim.op for source in self._sources for claim in source.resolver.claims())
-        return (claim for each in ops for claim in self._ranges(each))
+        ops = dict.fromkeys(entry.op for source in self._sources for entry in source.resolver.entries())
+        return (entry for each in ops for entry in self._ranges(each))
 
-    def _ranges(self, op: Op) -> Iterator[Claim]:
-        current: Claim | None = None
+    def _ranges(self, op: Op) -> Iterator[ResolverEntry]:
+        current: ResolverEntry | None = None
         for version in sorted({v for source in self._sources for v in source.resolver.versions(op)}):
-            claim = self._choose(op, version).claim
-            if claim is None:
+            entry = self._choose(op, version).entry
+            if entry is None:
                 continue
-            claim = replace(claim, min_version=version, max_version=version)
-            if current is not None and replace(current, min_version=version, max_version=version) == claim:
+            entry = replace(entry, min_version=version, max_version=version)
+            if current is not None and replace(current, min_version=version, max_version=version) == entry:
                 current = replace(current, max_version=version)
                 continue
             if current is not None:
                 yield current
-            current = claim
+            current = entry
         if current is not None:
             yield current
 
@@ -137,10 +137,10 @@ class MergedResolver(OpResolver):
             choice = self._choices[key] = self._compare(op, version, self._offers(op, version))
         return choice
 
-    def _offers(self, op: Op, version: int) -> list[tuple[Source, Claim]]:
-        return [(source, claim) for source in self._sources if (claim := source.resolver.claim_of(op, version))]
+    def _offers(self, op: Op, version: int) -> list[tuple[PluginOps, ResolverEntry]]:
+        return [(source, entry) for source in self._sources if (entry := source.resolver.entry_of(op, version))]
 
-    def _compare(self, op: Op, version: int, offers: Sequence[tuple[Source, Claim]]) -> _Choice:
+    def _compare(self, op: Op, version: int, offers: Sequence[tuple[PluginOps, ResolverEntry]]) -> _Choice:
         if not offers:
             return _Choice(None, self._absence(op))
         best = next(
@@ -154,9 +154,9 @@ class MergedResolver(OpResolver):
             verb = "overrides"
         if len(best) > 1:
             return _conflict(op, version, best)
-        [(source, claim)] = best
+        [(source, entry)] = best
         losers = [str(other.provenance) for of, other in offers if of is not source]
-        return _Choice(claim, f"{verb} {', '.join(losers)}" if losers else "only provider")
+        return _Choice(entry, f"{verb} {', '.join(losers)}" if losers else "only provider")
 
     def _absence(self, op: Op) -> str:
         served = [(s.resolver.provenance, s.resolver.versions(op)) for s in self._sources]
@@ -164,8 +164,8 @@ class MergedResolver(OpResolver):
         return ", ".join(others) or "nobody registered it"
 
 
-def _conflict(op: Op, version: int, offers: Sequence[tuple[Source, Claim]]) -> _Choice:
-    rivals = [claim.provenance for _, claim in offers]
+def _conflict(op: Op, version: int, offers: Sequence[tuple[PluginOps, ResolverEntry]]) -> _Choice:
+    rivals = [entry.provenance for _, entry in offers]
     names = " and ".join(map(str, rivals))
     several_packages = len({r.distribution for r in rivals}) == len(rivals)
     first = rivals[0].distribution if several_packages and rivals[0].distribution else rivals[0].plugin
@@ -175,5 +175,5 @@ def _conflict(op: Op, version: int, offers: Sequence[tuple[Source, Claim]]) -> _
         f"{op_label(op)} version {version} is claimed by {names}; choose with prefer=[{first!r}], with "
         f"{PREFER_VARIABLE}={first} in the environment, or switch one off with -p no:{rivals[-1].plugin}."
     )
-    claim = _Conflict(op, version, version, "", Provenance(plugin=f"conflict of {names}"), error=error)
-    return _Choice(claim, f"claimed by {names}: choose with prefer=")
+    entry = _ConflictEntry(op, version, version, "", Provenance(plugin=f"conflict of {names}"), error=error)
+    return _Choice(entry, f"claimed by {names}: choose with prefer=")

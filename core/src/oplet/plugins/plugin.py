@@ -132,9 +132,9 @@ class Plugin:
             # A hook that fails half way leaves nothing behind.
             resolver = MutableOpResolver(self.provenance)
             self.ops = resolver if self._call("register_ops", resolver=resolver) else MutableOpResolver(self.provenance)
-            for claim in self.ops.overridden():
+            for entry in self.ops.overridden():
                 self._note(
-                    f"it registers {op_label(claim.op)} twice in a version of {claim.min_version} to {claim.max_version}; the last counts"
+                    f"it registers {op_label(entry.op)} twice in a version of {entry.min_version} to {entry.max_version}; the last counts"
                 )
 
     def load_delegates(self) -> None:
@@ -165,13 +165,13 @@ class Plugin:
         """The commands that may help when it is broken."""
         if not self.distribution:
             return f"mend the module '{self.entry_point.module}'"
-        from oplet.plugins.sources import installing
+        from oplet.plugins.install_commands import install_command
 
-        return f"{installing(self.distribution, upgrade=True)} may help, pip uninstall {self.distribution} removes it"
+        return f"{install_command(self.distribution, upgrade=True)} may help, pip uninstall {self.distribution} removes it"
 
     def info(self) -> PluginInfo:
         """What is known of it now."""
-        served = sorted({c.op for c in self.ops.claims()}, key=op_label) if self.ops else []
+        served = sorted({c.op for c in self.ops.entries()}, key=op_label) if self.ops else []
         return PluginInfo(
             name=self.name,
             distribution=self.distribution,
@@ -232,9 +232,9 @@ class Plugin:
     def _refuse_api(self, first: int, last: int) -> None:
         self.api = str(first) if first == last else f"{first}-{last}"
         if first > API_VERSION:
-            from oplet.plugins.sources import installing
+            from oplet.plugins.install_commands import install_command
 
-            fix = f"a newer oplet is needed: {installing('oplet', upgrade=True)}"
+            fix = f"a newer oplet is needed: {install_command('oplet', upgrade=True)}"
         else:
             fix = "a newer version of the plugin is needed"
         self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")

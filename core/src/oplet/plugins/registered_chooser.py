@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from oplet.plugins.engine_choice import Chooser
 
-__all__ = ["chooser", "provide_chooser"]
+__all__ = ["register_chooser", "registered_chooser"]
 
 _provided: list[Callable[[], Chooser]] = []
 
 
-def provide_chooser(load: Callable[[], Chooser]) -> None:
+def register_chooser(load: Callable[[], Chooser]) -> None:
     """Say where the chooser comes from, in place of what was said before.
 
     Args:
@@ -26,7 +26,7 @@ def provide_chooser(load: Callable[[], Chooser]) -> None:
     _provided[:] = [load]
 
 
-def chooser() -> Chooser:
+def registered_chooser() -> Chooser:
     """The chooser that there is.
 
     Raises:

@@ -15,7 +15,7 @@ import numpy as np
 
 from oplet.schema.table import Table
 
-__all__ = ["Columns", "Rows", "Vectors", "as_rows"]
+__all__ = ["Columns", "LazyTables", "Vectors", "as_lazy_tables"]
 
 T = TypeVar("T", bound=Table)
 #: Vectors of so many values or less are joined in less time than views of them are made.
@@ -90,15 +90,15 @@ class Columns(Generic[T]):
         values: for each field that they have, its values: Vectors, Rows, or a sequence of whatever it holds.
     """
 
-    __slots__ = ("cls", "numbers", "values")
+    __slots__ = ("cls", "positions", "values")
 
-    def __init__(self, cls: type[T], numbers: Numbers, values: dict[str, Any]) -> None:
+    def __init__(self, cls: type[T], positions: Numbers, values: dict[str, Any]) -> None:
         self.cls = cls
-        self.numbers = numbers
+        self.positions = positions
         self.values = values
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.positions)
 
     def column(self, name: str) -> Iterable[Any]:
         """A field's values, vectors as tuples; what an absent field reads as, without end, if the tables do not have it."""
@@ -112,22 +112,22 @@ class Columns(Generic[T]):
         found = self.values.get(name)
         return repeat(None) if found is None else found.views()
 
-    def numbers_of(self, name: str) -> Numbers:
+    def integers(self, name: str) -> Numbers:
         """A field's numbers as an array."""
         found = self.values.get(name)
         if found is None:
-            return np.full(len(self.numbers), getattr(self.cls, name), np.int64)
+            return np.full(len(self.positions), getattr(self.cls, name), np.int64)
         return np.array(found, np.int64)
 
     def tables(self) -> list[T]:
         """All of them as tables."""
-        made = list(map(self.cls.__new__, repeat(self.cls, len(self.numbers))))
+        made = list(map(self.cls.__new__, repeat(self.cls, len(self.positions))))
         for name, column in self.values.items():
             values = column.views() if isinstance(column, Vectors) else column
             deque(map(setattr, made, repeat(name), values), 0)
         return made
 
-    def table(self, row: int) -> T:
+    def table_at(self, row: int) -> T:
         """One of them as a table."""
         made = self.cls.__new__(self.cls)
         for name, column in self.values.items():
@@ -135,7 +135,7 @@ class Columns(Generic[T]):
         return made
 
 
-class Rows(Sequence[T]):
+class LazyTables(Sequence[T]):
     """The tables of one vector; they are made when they are asked for.
 
     What was made of them is kept until `forget`.
@@ -145,11 +145,11 @@ class Rows(Sequence[T]):
         loose: the others, with their places.
     """
 
-    __slots__ = ("_columns", "_count", "_places", "_tables", "groups", "loose")
+    __slots__ = ("_columns", "_count", "_places", "_tables", "groups", "singles")
 
-    def __init__(self, count: int, groups: list[Columns[T]], loose: list[tuple[int, T]]) -> None:
+    def __init__(self, count: int, groups: list[Columns[T]], singles: list[tuple[int, T]]) -> None:
         self.groups = groups
-        self.loose = loose
+        self.singles = singles
         self._count = count
         self._columns: dict[str, list[Any]] = {}
         self._tables: list[T] | None = None
@@ -171,54 +171,54 @@ class Rows(Sequence[T]):
     def tables(self) -> list[T]:
         """All of them, made once."""
         if self._tables is None:
-            if not self.loose and len(self.groups) == 1:
+            if not self.singles and len(self.groups) == 1:
                 self._tables = self.groups[0].tables()
             else:
                 made: list[T] = [None] * self._count  # type: ignore[list-item]
-                for number, table in self.loose:
+                for number, table in self.singles:
                     made[number] = table
                 for group in self.groups:
-                    for number, table in zip(group.numbers.tolist(), group.tables()):
+                    for number, table in zip(group.positions.tolist(), group.tables()):
                         made[number] = table
                 self._tables = made
         return self._tables
 
-    def picked(self, number: int) -> T:
+    def table_at(self, number: int) -> T:
         """One of them, without making the others."""
         if self._tables is not None:
             return self._tables[number]
         if self._places is None:
-            self._places = {n: (group, row) for group in self.groups for row, n in enumerate(group.numbers.tolist())}
-            self._places.update((n, (None, row)) for row, (n, _) in enumerate(self.loose))
+            self._places = {n: (group, row) for group in self.groups for row, n in enumerate(group.positions.tolist())}
+            self._places.update((n, (None, row)) for row, (n, _) in enumerate(self.singles))
         group, row = self._places[number]
-        return self.loose[row][1] if group is None else group.table(row)
+        return self.singles[row][1] if group is None else group.table_at(row)
 
-    def has(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Whether any of them has a field of its own."""
-        return any(name in group.values for group in self.groups) or any(name in table.__dict__ for _, table in self.loose)
+        return any(name in group.values for group in self.groups) or any(name in table.__dict__ for _, table in self.singles)
 
-    def having(self, *names: str) -> Iterator[tuple[int, T]]:
+    def with_fields(self, *names: str) -> Iterator[tuple[int, T]]:
         """The tables that have one of some fields of their own, with their places."""
-        for number, table in self.loose:
+        for number, table in self.singles:
             if not table.__dict__.keys().isdisjoint(names):
                 yield number, table
         for group in self.groups:
             if not group.values.keys().isdisjoint(names):
-                yield from zip(group.numbers.tolist(), group.tables())
+                yield from zip(group.positions.tolist(), group.tables())
 
     def column(self, name: str) -> list[Any]:
         """A field's values in order, vectors as tuples; absent ones as what they read as, or empty."""
         result = self._columns.get(name)
         if result is None:
-            vectors = [(g.numbers, found) for g in self.groups if isinstance(found := g.values.get(name), Vectors)]
+            vectors = [(g.positions, found) for g in self.groups if isinstance(found := g.values.get(name), Vectors)]
             if vectors:
                 result = self._vectors(vectors)
             else:
                 result = [None] * self._count
                 for group in self.groups:
-                    for number, value in zip(group.numbers.tolist(), group.column(name)):
+                    for number, value in zip(group.positions.tolist(), group.column(name)):
                         result[number] = value
-            for number, table in self.loose:
+            for number, table in self.singles:
                 value = getattr(table, name)
                 result[number] = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
             self._columns[name] = result
@@ -231,15 +231,15 @@ class Rows(Sequence[T]):
             starts[numbers], stops[numbers] = vectors.starts, vectors.stops
         return Vectors(vectors.array, starts, stops, vectors.dtype).tuples()
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Let go of what was made of the columns."""
         self._columns.clear()
         self._tables = self._places = None
 
 
-def as_rows(tables: Sequence[T] | None) -> Rows[T]:
+def as_lazy_tables(tables: Sequence[T] | None) -> LazyTables[T]:
     """Tables as rows, whatever holds them."""
-    if isinstance(tables, Rows):
+    if isinstance(tables, LazyTables):
         return tables
     given = tables or []
-    return Rows(len(given), [], list(enumerate(given)))
+    return LazyTables(len(given), [], list(enumerate(given)))

@@ -1,7 +1,7 @@
 """Read tables from FlatBuffers bytes, those of one vector together where they have the same fields.
 
 Tables of a vector that share a vtable are read a field at a time, and can be kept so (`Rows`). Whatever is unusual there, or wrong,
-is left to the reading of one table (`oplet.schema.decoder`).
+is left to the reading of one table (`oplet.schema.table_decoder`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from oplet.schema.columns import Columns, Rows, Vectors
-from oplet.schema.decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Decoder, Layout, Numbers
+from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.table import Field, Table
+from oplet.schema.table_decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Layout, Numbers, TableDecoder
 
 __all__ = ["decode", "extent"]
 
@@ -32,7 +32,7 @@ def decode(
     buffer: memoryview,
     where: str = "the model",
     unknown: list[str] | None = None,
-    kept: Collection[type[Table]] = (),
+    lazy: Collection[type[Table]] = (),
 ) -> T:
     """Decode the root table of a FlatBuffer.
 
@@ -46,7 +46,7 @@ def decode(
     Raises:
         ModelError: an offset, vector, string or union does not lie inside the file.
     """
-    return _Together(buffer, where, [] if unknown is None else unknown, kept).root(cls)
+    return _BatchDecoder(buffer, where, [] if unknown is None else unknown, lazy).root(cls)
 
 
 def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
@@ -59,34 +59,36 @@ def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
     return decoder.root(cls), decoder.end
 
 
-class _Together(Decoder):
+class _BatchDecoder(TableDecoder):
     """Reads tables that share a vtable together if they are many."""
 
-    def __init__(self, buffer: memoryview, where: str, unknown: list[str], kept: Collection[type[Table]] = ()) -> None:
+    def __init__(self, buffer: memoryview, where: str, unknown: list[str], lazy: Collection[type[Table]] = ()) -> None:
         super().__init__(buffer, where, unknown)
-        self.kept = kept
+        self.lazy = lazy
 
-    def alike(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
+    def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
         rows = self.rows(cls, positions)
-        return rows if cls in self.kept else rows.tables()
+        return rows if cls in self.lazy else rows.tables()
 
-    def rows(self, cls: type[Table], positions: Numbers) -> Rows[Table]:
+    def rows(self, cls: type[Table], positions: Numbers) -> LazyTables[Table]:
         """Tables of one class; at each position there are four bytes."""
         groups: list[Columns[Table]] = []
         count = len(positions)
         if count < _MANY or _bits(positions) & 3:
-            return Rows(count, groups, [(number, self.table(cls, place)) for number, place in enumerate(positions.tolist())])
-        loose: list[tuple[int, Table]] = []
+            return LazyTables(
+                count, groups, [(number, self.table(cls, place)) for number, place in enumerate(positions.tolist())]
+            )
+        singles: list[tuple[int, Table]] = []
         for vtable, numbers in _by_value(positions - self.words["i"].take(positions >> 2)):
             places = positions if len(numbers) == count else positions.take(numbers)
-            columns = self.together(cls, vtable, places) if len(numbers) >= _MANY else None
+            columns = self.read_columns(cls, vtable, places) if len(numbers) >= _MANY else None
             if columns is None:
-                loose.extend((number, self.table(cls, place)) for number, place in zip(numbers.tolist(), places.tolist()))
+                singles.extend((number, self.table(cls, place)) for number, place in zip(numbers.tolist(), places.tolist()))
             else:
                 groups.append(Columns(cls, numbers, columns))
-        return Rows(count, groups, loose)
+        return LazyTables(count, groups, singles)
 
-    def together(self, cls: type[Table], vtable: int, positions: Numbers) -> dict[str, Any] | None:
+    def read_columns(self, cls: type[Table], vtable: int, positions: Numbers) -> dict[str, Any] | None:
         """The fields of tables of one vtable, at multiples of four; None if they must be read one by one."""
         layout = self.layouts.get((vtable, cls)) or self.layout(cls, vtable, int(positions[0]))
         nbytes = len(positions) * max(layout.size, 4)
@@ -105,7 +107,7 @@ class _Together(Decoder):
             return None
         if layout.wide and any(_bits(positions + offset) & 7 for offset in layout.wide):
             return None
-        if layout.unions and not all(self.are_known(field, positions, *places) for field, *places in layout.unions):
+        if layout.unions and not all(self.are_known_unions(field, positions, *places) for field, *places in layout.unions):
             return None
         result: dict[str, Any] = {}
         # A table of nothing but unions has no numbers, nor offsets to anything that is no union's value.
@@ -139,7 +141,7 @@ class _Together(Decoder):
         nbytes = self.spans(targets, dtype.itemsize, 0)
         if nbytes is None or (total := int(np.add.reduce(nbytes))) > (self.shared_left if shared else self.numbers_left):
             return None
-        self.allows(total, shared)
+        self.spend_numbers(total, shared)
         starts = targets + 4
         stops = starts + nbytes
         if dtype.itemsize == 4:
@@ -181,10 +183,10 @@ class _Together(Decoder):
         places = at + self.words["u"].take(at >> 2)
         if len(places) and _highest(places) + 4 > self.size:
             return None
-        tables = self.alike(cls, places)
+        tables = self.tables_at(cls, places)
         return [tables[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist())]
 
-    def are_known(self, field: Field, positions: Numbers, offset: int, hidden: int) -> bool:
+    def are_known_unions(self, field: Field, positions: Numbers, offset: int, hidden: int) -> bool:
         """Whether the values of a union in some tables are all of known members, and lie inside the file."""
         if not offset or not hidden or offset % 4:
             return False
@@ -200,7 +202,7 @@ class _Together(Decoder):
         known = field.members or {}
         result: list[Table] = [None] * len(targets)  # type: ignore[list-item]
         for member, numbers in _by_value(self.array.take(positions + hidden)):
-            for number, made in zip(numbers.tolist(), self.alike(known[member], targets.take(numbers))):
+            for number, made in zip(numbers.tolist(), self.tables_at(known[member], targets.take(numbers))):
                 result[number] = made
         return result
 
@@ -227,7 +229,7 @@ def _by_value(keys: Numbers) -> list[tuple[int, Numbers]]:
     return [(key, (keys == key).nonzero()[0]) for key in different]
 
 
-class _Measuring(Decoder):
+class _Measuring(TableDecoder):
     """Notes how far the tables reach."""
 
     end = 8

@@ -20,7 +20,7 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.schema.table import Field, Table
 
-__all__ = ["SOFFSET", "STRING_HEAD", "UOFFSET", "VTABLE_HEAD", "Decoder", "Layout", "Numbers"]
+__all__ = ["SOFFSET", "STRING_HEAD", "UOFFSET", "VTABLE_HEAD", "Layout", "Numbers", "TableDecoder"]
 
 T = TypeVar("T", bound=Table)
 Numbers = np.ndarray[Any, Any]
@@ -67,7 +67,7 @@ _LAYOUTS: dict[tuple[type[Table], bytes], Layout] = {}
 _LAYOUTS_KEPT, _COMMON = 1024, 64
 
 
-class Decoder:
+class TableDecoder:
     """Reads the tables of one file."""
 
     def __init__(self, buffer: memoryview, where: str, unknown: list[str]) -> None:
@@ -91,7 +91,7 @@ class Decoder:
             "the file is truncated or damaged, fetch or convert it again."
         )
 
-    def note(self, what: str, position: int) -> None:
+    def note_unknown(self, what: str, position: int) -> None:
         if len(self.unknown) < _UNKNOWN_KEPT:
             self.unknown.append(f"{what} at byte {position}")
 
@@ -198,7 +198,7 @@ class Decoder:
                 raise self.misplaced(cls, name, position + offset, target)
             itemsize = dtype.itemsize
             nbytes = UOFFSET.unpack_from(buffer, target)[0] * itemsize
-            if start + nbytes > whole or not self.allows(nbytes, shared):
+            if start + nbytes > whole or not self.spend_numbers(nbytes, shared):
                 raise self.too_long(cls, name, target, start + nbytes)
             if itemsize == 4:
                 values[name] = self.words[dtype.kind][start >> 2 : (start + nbytes) >> 2]
@@ -212,12 +212,12 @@ class Decoder:
             if value is not None:
                 values[field.name] = value
         for id in unknown:
-            self.note(f"field {id} of {cls.__name__}", position)
+            self.note_unknown(f"field {id} of {cls.__name__}", position)
         result = cls.__new__(cls)
         result.__dict__ = values
         return result
 
-    def allows(self, nbytes: int, shared: bool) -> bool:
+    def spend_numbers(self, nbytes: int, shared: bool) -> bool:
         """Whether vectors of numbers may have so many bytes more; they are counted."""
         if shared:
             self.shared_left -= nbytes
@@ -232,11 +232,11 @@ class Decoder:
             return self.table(known, self.follow(position + offset, f"{cls.__name__}.{field.name}"))
         # A member of a later schema: the op that needs it reports what it misses.
         if member:
-            self.note(
+            self.note_unknown(
                 f"member {member} of the union {cls.__name__}.{field.name}{'' if offset else ', which has no value'}", position
             )
         elif offset:
-            self.note(f"a value of no type in the union {cls.__name__}.{field.name}", position)
+            self.note_unknown(f"a value of no type in the union {cls.__name__}.{field.name}", position)
         return None
 
     def reference(self, cls: type[Table], field: Field, at: int, target: int) -> Any:
@@ -278,9 +278,9 @@ class Decoder:
             number = int(outside.argmax())
             what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
             raise self.fail(what, start + 4 * number)
-        return self.alike(field.table or Table, targets)
+        return self.tables_at(field.table or Table, targets)
 
-    def alike(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
+    def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
         """Tables of one class; at each position there are four bytes."""
         table = self.table
         return [table(cls, position) for position in positions.tolist()]

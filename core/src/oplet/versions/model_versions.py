@@ -30,7 +30,7 @@ MINIMUM_RUNTIME = "min_runtime_version"
 #: Its size in bytes, padded with zeros; LiteRT's converter writes none that would fill it.
 _MINIMUM_RUNTIME_SIZE = 16
 
-Rows = Mapping[tuple[str, int], str]
+Releases = Mapping[tuple[str, int], str]
 
 
 class NodeVersion(NamedTuple):
@@ -59,7 +59,7 @@ class NodeVersion(NamedTuple):
     needed_runtime: str | None
 
 
-def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVersion]:
+def node_versions(root: tables.Model, extra: Releases | None = None) -> list[NodeVersion]:
     """The version of every node of every subgraph.
 
     Args:
@@ -112,7 +112,7 @@ def make_operator_code(op: int, custom: str = "", version: int = 1) -> tables.Op
     )  # fmt: skip
 
 
-def minimum_runtime_of(root: tables.Model, extra: Rows | None = None) -> str | None:
+def minimum_runtime_of(root: tables.Model, extra: Releases | None = None) -> str | None:
     """The first release that runs every node as the file says; None if no node's operator is in the table."""
     pairs = {
         (
@@ -126,7 +126,7 @@ def minimum_runtime_of(root: tables.Model, extra: Rows | None = None) -> str | N
     return minimum_runtime(pairs, extra)
 
 
-def set_minimum_runtime(root: tables.Model, extra: Rows | None = None) -> str | None:
+def set_minimum_runtime(root: tables.Model, extra: Releases | None = None) -> str | None:
     """Write the metadata entry `min_runtime_version`, in place of one that is there.
 
     Returns:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["check_folder", "check_target", "whole_file", "write_whole"]
+__all__ = ["atomic_write", "check_folder", "check_target", "write_atomically"]
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
@@ -18,7 +18,7 @@ _PREFIX = ".oplet-"
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str], *, executable: bool = False) -> Iterator[BinaryIO]:
     """A file to write, which takes its place when everything was written.
 
     It grows in the same folder, under a name that nobody can guess, and then replaces what is there: whoever has opened or mapped
@@ -97,14 +97,14 @@ def check_folder(path: str | os.PathLike[str]) -> None:
         raise OSError(trouble, os.strerror(trouble), os.fspath(path))
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:
-    """Write a file by `whole_file`; text in UTF-8, its line ends as they are.
+def write_atomically(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:
+    """Write a file by `atomic_write`; text in UTF-8, its line ends as they are.
 
     Raises:
         OSError: the file cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(data)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.files.beside import check_name
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
+from oplet.model.files.external_paths import check_name
 from oplet.model.source import ModelSource
 from oplet.schema import tables
 
@@ -85,6 +85,6 @@ class ExternalFiles:
 def write_file(path: str, content: bytes | bytearray | memoryview) -> None:
     """Replace a file by a new one, whole or not at all; whoever has mapped the old one keeps it."""
     try:
-        write_whole(path, content)
+        write_atomically(path, content)
     except OSError as error:
         raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error

@@ -11,7 +11,7 @@ from oplet.errors import ModelError
 from oplet.model.files.mapping import MappedFile, map_file, open_regular
 from oplet.schema.naming import shown
 
-__all__ = ["check_name", "locate", "missing_files", "open_beside"]
+__all__ = ["check_name", "locate", "missing_files", "open_external"]
 
 #: What Windows takes for devices, with any ending and in any folder.
 _DEVICES = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])( *\..*| *)", re.IGNORECASE)
@@ -107,7 +107,7 @@ def locate(folder: str, name: str, model: str, *, writing: bool = False) -> str:
     return target
 
 
-def open_beside(folder: str, name: str, model: str, *, use_mmap: bool = True) -> MappedFile:
+def open_external(folder: str, name: str, model: str, *, use_mmap: bool = True) -> MappedFile:
     """The bytes of an external file.
 
     Raises:

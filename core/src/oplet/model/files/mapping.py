@@ -11,7 +11,7 @@ import weakref
 from oplet.errors import LimitError, ModelError
 from oplet.schema.naming import shown
 
-__all__ = ["MappedFile", "ensure_whole", "map_file", "open_regular"]
+__all__ = ["MappedFile", "ensure_not_truncated", "map_file", "open_regular"]
 
 #: A pipe or a device that was put in a file's place after it was looked at must not block, nor become the terminal.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
@@ -50,7 +50,7 @@ class MappedFile:
             ModelError: it is shorter than it was when it was mapped.
         """
         if self._pages is not None:
-            ensure_whole(self._pages, self.path)
+            ensure_not_truncated(self._pages, self.path)
 
     def release_pages(self) -> None:
         """Let go of the pages that were read so far; they come back when they are read again.
@@ -62,7 +62,7 @@ class MappedFile:
             self._pages.madvise(mmap.MADV_DONTNEED)
 
 
-def ensure_whole(pages: mmap.mmap, path: str) -> None:
+def ensure_not_truncated(pages: mmap.mmap, path: str) -> None:
     """See that the file behind a mapping is not shorter than the mapping.
 
     Raises:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from oplet.errors import ModelError
-from oplet.model.attachment import attached, is_archive, moved
 from oplet.model.dispatch import DISPATCH_OP, bytecode, with_bytecode_at
-from oplet.model.files.beside import check_name, missing_files
+from oplet.model.files.atomic_write import atomic_write
 from oplet.model.files.external import write_file
-from oplet.model.files.whole_file import whole_file
+from oplet.model.files.external_paths import check_name, missing_files
+from oplet.model.trailing_data import is_archive, relocated, trailing_bytes
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces
@@ -85,7 +85,7 @@ def pieces(model: ModelSource, constants: Constants | None = None, unreferenced:
     if not rest:
         return result
     if is_archive(rest):
-        return [*result, moved(rest, start, _size(result), model.name)]
+        return [*result, relocated(rest, start, _size(result), model.name)]
     if hidden := _compiled_elsewhere(model):
         raise ModelError(
             f"{model.name} has {len(rest)} bytes behind its tables and constants, at byte {start}, and {hidden} tells in a way that oplet "
@@ -106,7 +106,7 @@ def unreferenced_bytes(model: ModelSource) -> int:
 
 
 def _attached(model: ModelSource) -> tuple[bytes, int]:
-    return attached(model.data, _used(model)) if len(model.data) else (b"", 0)
+    return trailing_bytes(model.data, _used(model)) if len(model.data) else (b"", 0)
 
 
 def _compiled_elsewhere(model: ModelSource) -> str:
@@ -154,7 +154,7 @@ def save(
         write_file(target, raw)
     # The file may be the one that the constants are views of, so it is replaced, not overwritten.
     try:
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             for piece in content:
                 file.write(piece)
     except OSError as error:

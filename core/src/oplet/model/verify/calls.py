@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from oplet.errors import ModelError
 from oplet.schema import tables
-from oplet.schema.columns import as_rows
+from oplet.schema.columns import as_lazy_tables
 from oplet.schema.naming import shown
 from oplet.schema.options import CallOnceOptions, IfOptions, WhileOptions
 from oplet.schema.stablehlo_options import StablehloCaseOptions
@@ -30,9 +30,9 @@ def verify_calls(root: tables.Model) -> None:
     calls: list[list[int]] = []
     for caller, subgraph in enumerate(subgraphs):
         called: dict[int, None] = {}
-        rows = as_rows(subgraph.operators)
+        rows = as_lazy_tables(subgraph.operators)
         for field in ("builtin_options", "builtin_options_2"):
-            for number, table in enumerate(rows.column(field) if rows.has(field) else ()):
+            for number, table in enumerate(rows.column(field) if rows.has_field(field) else ()):
                 if table is None or not _names_subgraphs(type(table)):
                     continue
                 for role, index in called_subgraphs(table):

@@ -9,7 +9,7 @@ from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify.options import unknown_member
 from oplet.schema import tables
-from oplet.schema.columns import as_rows
+from oplet.schema.columns import as_lazy_tables
 from oplet.schema.naming import shown
 
 __all__ = ["verify_graph"]
@@ -37,9 +37,9 @@ class _Graph:
     def __init__(self, model: Model, subgraph: tables.SubGraph, where: str) -> None:
         self.model = model
         self.where = where
-        self.codes = len(model.outline.operator_codes or [])
+        self.codes = len(model.lazy_root.operator_codes or [])
         self.tensors = subgraph.tensors or []
-        self.rows = as_rows(subgraph.operators)
+        self.rows = as_lazy_tables(subgraph.operators)
         self.inputs = set(_indices(subgraph.inputs))
         self.outputs = _indices(subgraph.outputs)
         self.writers: dict[int, int] = {}  # by tensor the node that writes it
@@ -56,11 +56,11 @@ class _Graph:
     def is_plain(self, constants: Iterable[int]) -> bool:
         """Whether all nodes keep all rules for reasons that are quickly seen, as those of most models do."""
         rows = self.rows
-        if max(rows.column("opcode_index"), default=-1) >= self.codes or rows.has("intermediates"):
+        if max(rows.column("opcode_index"), default=-1) >= self.codes or rows.has_field("intermediates"):
             return False
         for options in (
             *rows.column("builtin_options"),
-            *(rows.column("builtin_options_2") if rows.has("builtin_options_2") else ()),
+            *(rows.column("builtin_options_2") if rows.has_field("builtin_options_2") else ()),
         ):
             if options is not None and unknown_member(options) is not None:
                 return False

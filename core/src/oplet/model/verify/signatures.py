@@ -54,8 +54,8 @@ def stale_names(signature: tables.SignatureDef, tensors: int) -> list[str]:
 def signature_faults(model: Model) -> Iterator[str]:
     """For each signature that cannot be used as it is written, a sentence that says why."""
     seen: set[str] = set()
-    subgraphs = model.outline.subgraphs or []
-    for signature in model.outline.signature_defs or []:
+    subgraphs = model.lazy_root.subgraphs or []
+    for signature in model.lazy_root.signature_defs or []:
         key = signature.signature_key or ""
         if key in seen:
             yield f"There are two signatures '{shown(key)}', of which the first counts."

@@ -16,7 +16,7 @@ from oplet.model.model import Model
 from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, bytes_needed
 from oplet.model.verify.sparsity import verify_sparsity
 from oplet.schema import tables
-from oplet.schema.columns import Columns, Rows, Vectors
+from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 
@@ -46,11 +46,11 @@ class TensorRules:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._buffers = model.outline.buffers or []
+        self._buffers = model.lazy_root.buffers or []
         self._count = len(self._buffers)
         self._strings: set[int] = set()  # addresses of the buffers of strings that were looked at
 
-    def verify(self, tensors: Rows[tables.Tensor], where: str) -> list[int]:
+    def verify(self, tensors: LazyTables[tables.Tensor], where: str) -> list[int]:
         """Check the tensors of a subgraph.
 
         Args:
@@ -63,16 +63,16 @@ class TensorRules:
             ModelError: a rule is broken.
         """
         constants: list[int] = []
-        others = [number for number, _ in tensors.loose]
+        others = [number for number, _ in tensors.singles]
         for group in tensors.groups:
-            buffers = group.numbers_of("buffer")
+            buffers = group.integers("buffer")
             size = self._sizes.take(buffers, mode="clip")
             plain = self._are_plain(group, size)
             plain &= buffers < max(self._count, 1)
-            constants += group.numbers[plain & (size > 0)].tolist()
-            others += group.numbers[~plain].tolist()
+            constants += group.positions[plain & (size > 0)].tolist()
+            others += group.positions[~plain].tolist()
         for index in sorted(others):  # the first one that breaks a rule is the one to name
-            tensor = tensors.picked(index)
+            tensor = tensors.table_at(index)
             self._verify(tensor, index, tensors, where)
             if self._model.tensor_bytes(tensor) is not None:
                 constants.append(index)
@@ -105,7 +105,7 @@ class TensorRules:
         plain = size >= 0
         for name in ("external_buffer", "is_variable"):
             if name in group.values:
-                plain &= group.numbers_of(name) == 0
+                plain &= group.integers(name) == 0
         if ranks.max() > MAX_RANK or not np.all(bits):
             return np.zeros(len(group), np.bool_)
         dims = np.ones(int(ranks.sum()) + 1)
@@ -155,19 +155,19 @@ class TensorRules:
 
 
 def _are_plainly_quantized(
-    quantizations: Rows[tables.QuantizationParameters], shapes: Vectors, types: Sequence[TensorType]
+    quantizations: LazyTables[tables.QuantizationParameters], shapes: Vectors, types: Sequence[TensorType]
 ) -> Array:
     """Which quantizations keep all rules for reasons that are quickly seen."""
     plain = np.ones(len(quantizations), np.bool_)
-    plain[[number for number, _ in quantizations.loose]] = False
+    plain[[number for number, _ in quantizations.singles]] = False
     for group in quantizations.groups:
         scales, zero_points = group.values.get("scale"), group.values.get("zero_point")
         if scales is None and "details" not in group.values:
             continue
         if scales is None or zero_points is None or "details" in group.values:
-            plain[group.numbers] = False
+            plain[group.positions] = False
             continue
-        counts, numbers, along = scales.lengths, group.numbers, group.numbers_of("quantized_dimension")
+        counts, numbers, along = scales.lengths, group.positions, group.integers("quantized_dimension")
         start, rank = shapes.starts[numbers], shapes.lengths[numbers]
         inside = (along >= 0) & (along < rank)
         axis = shapes.array.take(np.where(inside, start + along, 0))

@@ -12,7 +12,7 @@ from oplet.model.verify.graph import verify_graph
 from oplet.model.verify.signatures import verify_signatures
 from oplet.model.verify.tensor import TensorRules
 from oplet.schema import tables
-from oplet.schema.columns import as_rows
+from oplet.schema.columns import as_lazy_tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
 
@@ -29,7 +29,7 @@ def verify(model: Model) -> None:
     Raises:
         ModelError: a rule is broken; the message names the subgraph, node or tensor and the value.
     """
-    root = model.outline
+    root = model.lazy_root
     if not root.subgraphs:
         raise ModelError(f"No subgraph in the model. {model.name} has no 'subgraphs'; convert it again.")
     if root.buffers is None:
@@ -48,7 +48,7 @@ def verify(model: Model) -> None:
 
 
 def _verify_buffers(model: Model) -> None:
-    buffers = model.outline.buffers or []
+    buffers = model.lazy_root.buffers or []
     for index, buffer in enumerate(buffers):
         if buffer.offset > 1 and buffer.data is None:
             model.buffer(index)
@@ -88,7 +88,7 @@ def _verify_tensors(rules: TensorRules, subgraph: tables.SubGraph, where: str) -
     if subgraph.tensors is None:
         raise ModelError(f"Did not get tensors in {where}. The subgraph has no 'tensors'.")
     count = len(subgraph.tensors)
-    constants = rules.verify(as_rows(subgraph.tensors), where)
+    constants = rules.verify(as_lazy_tables(subgraph.tensors), where)
     for role, indices in (("input", subgraph.inputs), ("output", subgraph.outputs)):
         for position, index in enumerate(() if indices is None else indices.tolist()):
             if not 0 <= index < count:
@@ -103,7 +103,7 @@ def _verify_large_options(model: Model, subgraph: tables.SubGraph, where: str, l
 
     They are copied for each node, so that nodes which all point at the whole file would take memory without bound.
     """
-    if not as_rows(subgraph.operators).has("large_custom_options_offset"):
+    if not as_lazy_tables(subgraph.operators).has_field("large_custom_options_offset"):
         return left
     for number, operator in enumerate(subgraph.operators or []):
         if operator.large_custom_options_offset > 1 and operator.custom_options is None:

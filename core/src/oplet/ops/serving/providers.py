@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oplet.ops.node import Kept, Kernel, Node
+from oplet.ops.node import Kernel, KernelCache, Node
 
 __all__ = ["Providers"]
 
@@ -13,13 +13,13 @@ __all__ = ["Providers"]
 class _Provider:
     """One of them, and what its kernel keeps for the node."""
 
-    __slots__ = ("kept", "registration", "started", "user_data")
+    __slots__ = ("kernel_cache", "registration", "started", "user_data")
 
     def __init__(self, registration: Kernel, started: bool) -> None:
         self.registration = registration
         self.started = started
         self.user_data: Any = None
-        self.kept: Kept = None, None
+        self.kernel_cache: KernelCache = None, None
 
 
 class Providers:
@@ -58,7 +58,7 @@ class Providers:
         if self._at:
             self._take(0)
 
-    def hand_on(self, reason: str) -> bool:
+    def advance(self, reason: str) -> bool:
         """Give the node to the next one; return whether there is one.
 
         Args:
@@ -80,11 +80,11 @@ class Providers:
 
     def _keep(self) -> None:
         here, node = self._asked[self._at], self._node
-        here.user_data, here.kept = node.user_data, node.kept
+        here.user_data, here.kernel_cache = node.user_data, node.kernel_cache
 
     def _take(self, at: int) -> None:
         self._keep()
         self._at = at
         there, node = self._asked[at], self._node
-        node.registration, node.user_data, node.kept = there.registration, there.user_data, there.kept
+        node.registration, node.user_data, node.kernel_cache = there.registration, there.user_data, there.kernel_cache
         node.prepared = None

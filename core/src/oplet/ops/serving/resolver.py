@@ -13,7 +13,7 @@ from oplet.ops.serving.registration import Provenance, Registration
 from oplet.ops.serving.type_limits import TypeLimit, limited
 from oplet.schema.enums import BuiltinOperator
 
-__all__ = ["Claim", "MutableOpResolver", "Op", "OpResolver", "op_key", "op_label"]
+__all__ = ["MutableOpResolver", "Op", "OpResolver", "ResolverEntry", "op_key", "op_label"]
 
 #: The highest version that an op can have; a range up to there is still quickly written down.
 _NEWEST = 9999
@@ -59,7 +59,7 @@ def _first_version(op: Op) -> int:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ResolverEntry:
     """One entry of a resolver: these versions of this op are served by that registration.
 
     Attributes:
@@ -93,18 +93,18 @@ class Claim:
         return target.stamped(self.op, version, self.provenance)
 
 
-def _import(path: str, claim: Claim) -> Registration:
+def _import(path: str, entry: ResolverEntry) -> Registration:
     module, _, name = path.partition(":")
     try:
         target = getattr(importlib.import_module(module), name or "REGISTRATION")
     except failures() as error:  # whatever a stranger's module does while it is imported
         raise ResolverError(
-            f"The kernel of {op_label(claim.op)} cannot be imported from '{path}', which {claim.provenance} registered: "
+            f"The kernel of {op_label(entry.op)} cannot be imported from '{path}', which {entry.provenance} registered: "
             f"{text_of(error, named=True)}; upgrade or uninstall that package."
         ) from error
     if not isinstance(target, Registration):
         raise ResolverError(
-            f"'{path}', which {claim.provenance} registered for {op_label(claim.op)}, is a {type(target).__name__}, "
+            f"'{path}', which {entry.provenance} registered for {op_label(entry.op)}, is a {type(target).__name__}, "
             "not a Registration; report it to that package."
         )
     return target
@@ -149,19 +149,23 @@ class OpResolver:
         if found is not None:
             yield found
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
         """All entries, or those of one op, in the order of registration."""
         raise NotImplementedError
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
+    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+        """The former name of `entries`."""
+        return self.entries(op)
+
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
         """The entries for `op` in this version, the one that serves it first, then who is asked if that one declines."""
-        return (claim for claim in self.claims(op) if claim.min_version <= version <= claim.max_version)
+        return (entry for entry in self.entries(op) if entry.min_version <= version <= entry.max_version)
 
     def versions(self, op: BuiltinOperator | int | str | Composite) -> list[int]:
         """The versions of an op that are served, ascending; empty if none."""
         served: set[int] = set()
-        for claim in self.claims(op):
-            served.update(range(claim.min_version, claim.max_version + 1))
+        for entry in self.entries(op):
+            served.update(range(entry.min_version, entry.max_version + 1))
         return sorted(served)
 
     def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
@@ -182,9 +186,9 @@ class MutableOpResolver(OpResolver):
 
     def __init__(self, provenance: Provenance | None = None) -> None:
         self.provenance = provenance or Provenance()
-        self._by_version: dict[tuple[Op, int], Claim] = {}
-        self._claims: list[Claim] = []
-        self._fallbacks: dict[tuple[Op, int], list[Claim]] = {}
+        self._by_version: dict[tuple[Op, int], ResolverEntry] = {}
+        self._entries: list[ResolverEntry] = []
+        self._fallbacks: dict[tuple[Op, int], list[ResolverEntry]] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
 
     def add_builtin(
@@ -279,74 +283,77 @@ class MutableOpResolver(OpResolver):
             raise ResolverError(
                 f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
             )
-        self._put(Claim(op, min_version, max_version, registration, self.provenance, limit), fallback)
+        self._put(ResolverEntry(op, min_version, max_version, registration, self.provenance, limit), fallback)
 
-    def _put(self, claim: Claim, fallback: bool = False) -> None:
-        versions = range(claim.min_version, claim.max_version + 1)
+    def _put(self, entry: ResolverEntry, fallback: bool = False) -> None:
+        versions = range(entry.min_version, entry.max_version + 1)
         if fallback:
             for version in versions:
-                one = replace(claim, min_version=version, max_version=version)
-                if (claim.op, version) in self._by_version:
-                    self._fallbacks.setdefault((claim.op, version), []).append(one)
+                one = replace(entry, min_version=version, max_version=version)
+                if (entry.op, version) in self._by_version:
+                    self._fallbacks.setdefault((entry.op, version), []).append(one)
                 else:
                     self._put(one)
             return
-        self._claims.append(claim)
+        self._entries.append(entry)
         for version in versions:
-            self._by_version[claim.op, version] = claim
-            self._fallbacks.pop((claim.op, version), None)
-            self._loaded.pop((claim.op, version), None)
+            self._by_version[entry.op, version] = entry
+            self._fallbacks.pop((entry.op, version), None)
+            self._loaded.pop((entry.op, version), None)
 
     def add_all(self, other: OpResolver) -> None:
         """Take over every entry of another resolver, with its provenance, replacing what both have."""
-        for claim in other.claims():
-            self._put(claim)
+        for entry in other.entries():
+            self._put(entry)
         if isinstance(other, MutableOpResolver):
-            for claims in other._fallbacks.values():
-                for claim in claims:
-                    self._put(claim, fallback=True)
+            for entries in other._fallbacks.values():
+                for entry in entries:
+                    self._put(entry, fallback=True)
 
     def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
         key = op_key(op), version
         found = self._loaded.get(key)
-        if found is None and (claim := self._by_version.get(key)) is not None:
-            found = self._loaded[key] = claim.load(version)
+        if found is None and (entry := self._by_version.get(key)) is not None:
+            found = self._loaded[key] = entry.load(version)
         return found
 
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
         found = self.find_op(op, version)
         if found is not None:
             yield found
-            for claim in self.fallbacks(op, version):
-                yield claim.load(version)
+            for entry in self.fallbacks(op, version):
+                yield entry.load(version)
 
-    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Claim]:
-        first = self.claim_of(op, version)
+    def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
+        first = self.entry_of(op, version)
         return iter(() if first is None else (first, *self.fallbacks(op, version)))
 
-    def fallbacks(self, op: BuiltinOperator | int | str | Composite, version: int) -> tuple[Claim, ...]:
+    def fallbacks(self, op: BuiltinOperator | int | str | Composite, version: int) -> tuple[ResolverEntry, ...]:
         """The entries that are asked where the one that serves `op` in this version declines a node, in order."""
         return tuple(self._fallbacks.get((op_key(op), version), ()))
 
-    def claim_of(self, op: BuiltinOperator | int | str | Composite, version: int) -> Claim | None:
+    def entry_of(self, op: BuiltinOperator | int | str | Composite, version: int) -> ResolverEntry | None:
         """The entry that serves `op` in this version, without importing its kernel."""
         return self._by_version.get((op_key(op), version))
 
-    def overridden(self) -> list[Claim]:
+    #: The former name of `entry_of`.
+    claim_of = entry_of
+
+    def overridden(self) -> list[ResolverEntry]:
         """The entries that later ones replaced, in part or whole, in the order of registration."""
         newer: set[tuple[Op, int]] = set()
         found = []
-        for claim in reversed(self._claims):
-            served = {(claim.op, version) for version in range(claim.min_version, claim.max_version + 1)}
+        for entry in reversed(self._entries):
+            served = {(entry.op, version) for version in range(entry.min_version, entry.max_version + 1)}
             if served & newer:
-                found.append(claim)
+                found.append(entry)
             newer |= served
         return found[::-1]
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
         current = set(map(id, self._by_version.values()))
         key = None if op is None else op_key(op)
-        return (c for c in self._claims if id(c) in current and (key is None or c.op == key))
+        return (c for c in self._entries if id(c) in current and (key is None or c.op == key))
 
 
 class ChainOpResolver(OpResolver):
@@ -365,8 +372,8 @@ class ChainOpResolver(OpResolver):
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
         return (found for resolver in self.resolvers for found in resolver.candidates(op, version))
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
-        return (claim for resolver in self.resolvers for claim in resolver.claims(op))
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
+        return (entry for resolver in self.resolvers for entry in resolver.entries(op))
 
     def why(self, op: BuiltinOperator | int | str | Composite, version: int) -> str:
         for resolver in self.resolvers:
