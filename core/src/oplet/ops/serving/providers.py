@@ -1,4 +1,4 @@
-"""Who may serve a node: the best first, and after those that decline it, the next."""
+"""Providers of a node: where one declines, the next in the order of precedence serves it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Providers"]
 
 
 class _Provider:
-    """One of them, and what its kernel keeps for the node."""
+    """One provider, and the state that its kernel keeps for the node."""
 
     __slots__ = ("kernel_cache", "registration", "started", "user_data")
 
@@ -23,17 +23,17 @@ class _Provider:
 
 
 class Providers:
-    """The providers of one node that were asked so far, and where the next ones come from.
+    """The providers of one node, in the order of precedence; each is loaded when it is first asked.
 
-    Each keeps its `user_data` and what it cached, so that a node may go to and fro between them as its shapes change.
+    The `user_data` and cache of each provider are kept, as the node may go back and forth between them when its shapes change.
 
     Args:
-        node: served by its first provider.
-        rest: the others, the best first; they are loaded when they are asked.
-        started: whether the first one's `init` was called.
+        node: the node, served by its first provider.
+        rest: the other providers in order.
+        started: whether `init` of the first provider was called.
 
     Attributes:
-        declined: who declined in the last prepare, with the reasons, in order.
+        declined: the providers that declined in the last prepare, with their reasons, in order.
     """
 
     def __init__(self, node: Node, rest: Iterator[Kernel], *, started: bool) -> None:
@@ -45,24 +45,24 @@ class Providers:
 
     @property
     def started(self) -> bool:
-        """Whether `init` of the one that serves the node now was called."""
+        """Whether `init` of the present provider was called."""
         return self._asked[self._at].started
 
     def start(self) -> None:
-        """Note that it was called."""
+        """Record that `init` of the present provider was called."""
         self._asked[self._at].started = True
 
     def restart(self) -> None:
-        """Give the node back to the first one, who is asked again."""
+        """Give the node back to the first provider, for a new prepare."""
         self.declined.clear()
         if self._at:
             self._take(0)
 
     def advance(self, reason: str) -> bool:
-        """Give the node to the next one; return whether there is one.
+        """Give the node to the next provider; returns False if there is none.
 
         Args:
-            reason: why the one that has it declines.
+            reason: why the present provider declined.
         """
         self.declined.append((self._asked[self._at].registration, reason))
         if self._at + 1 == len(self._asked):
@@ -74,7 +74,7 @@ class Providers:
         return True
 
     def initialized(self) -> list[tuple[Kernel, Any]]:
-        """Those whose `init` was called, with what it returned."""
+        """The providers whose `init` was called, with its results."""
         self._keep()
         return [(each.registration, each.user_data) for each in self._asked if each.started]
 

@@ -39,10 +39,10 @@ def _add_from_hook(
             if op_label(entry.op) == op and entry.min_version <= version <= entry.max_version:
                 if isinstance(entry.op, Composite):
                     resolver.add_composite(op, entry.target, version, **how)
-                elif isinstance(claim.op, str):
-                    resolver.add_custom(op, claim.target, version, **how)
+                elif isinstance(entry.op, str):
+                    resolver.add_custom(op, entry.target, version, **how)
                 else:
-                    resolver.add_builtin(claim.op, claim.target, version, **how)
+                    resolver.add_builtin(entry.op, entry.target, version, **how)
 '''
 
 
