@@ -1,4 +1,4 @@
-"""The resolver that merges what the plugins bring: a plugin beats a builtin, two plugins need a choice."""
+"""Resolver of all plugins' ops: a preference decides first, then the highest tier; several plugins of that tier are a conflict."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["MergedResolver", "PluginOps"]
 
 @dataclass(frozen=True)
 class PluginOps:
-    """What one plugin brings.
+    """The ops of one plugin.
 
     Attributes:
-        names: the names that the plugin answers to.
-        rank: its tier; the higher goes before the lower.
+        names: the names of the plugin and of its distribution, normalized.
+        rank: the precedence of its tier; the highest is served first.
         resolver: its ops.
     """
 
@@ -33,7 +33,7 @@ class PluginOps:
 
 @dataclass(frozen=True)
 class _ConflictEntry(ResolverEntry):
-    """An entry for versions of an op that several plugins claim: loading it is the error that names them."""
+    """An entry for an op that several plugins serve with equal precedence; loading it raises the error that names them."""
 
     error: str = ""
 
@@ -48,24 +48,24 @@ class _Choice:
 
 
 class MergedResolver(OpResolver):
-    """Finds an op among the plugins; what it found, it remembers.
+    """A resolver of the ops of several plugins; results are cached.
 
     Args:
-        sources: the plugins, in the order in which messages name them.
-        preference: which to take where several could serve.
+        plugins: the plugins, in the order in which messages name them.
+        preference: the plugins to use where several serve an op.
     """
 
-    def __init__(self, sources: Sequence[PluginOps], preference: Preference = Preference()) -> None:  # noqa: B008 (frozen)
-        self._sources = tuple(sources)
+    def __init__(self, plugins: Sequence[PluginOps], preference: Preference = Preference()) -> None:  # noqa: B008 (frozen)
+        self._plugins = tuple(plugins)
         self._preference = preference
         self._choices: dict[tuple[Op, int], _Choice] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
 
     def find_op(self, op: BuiltinOperator | int | str | Composite, version: int) -> Registration | None:
-        """The registration that serves `op` in this version, or None.
+        """The registration that serves `op` in this version; None if there is none.
 
         Raises:
-            OpConflictError: several plugins claim it and nothing says which to take.
+            OpConflictError: several plugins serve it, and no preference decides.
             ResolverError: its kernel cannot be imported.
         """
         key = op_key(op), version
@@ -82,9 +82,9 @@ class MergedResolver(OpResolver):
                 yield entry.load(version)
 
     def in_order(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[ResolverEntry]:
-        """The entries for `op` in this version, the one that serves it first, then who is asked if that one declines.
+        """The entries for `op` in this version, in the order in which they are asked to serve a node.
 
-        Where several plugins are next and nothing says which to take, the last entry is one whose `load` is the error.
+        Where several plugins are next and no preference decides, the last entry is one whose `load` raises OpConflictError.
         """
         key = op_key(op)
         offers = self._offers(key, version)
@@ -93,14 +93,14 @@ class MergedResolver(OpResolver):
             if taken is None:
                 return
             yield taken
-            source = next((source for source, entry in offers if entry is taken), None)
-            if source is None:  # a conflict
+            plugin = next((plugin for plugin, entry in offers if entry is taken), None)
+            if plugin is None:  # a conflict
                 return
-            yield from source.resolver.fallbacks(key, version)
-            offers = [offer for offer in offers if offer[0] is not source]
+            yield from plugin.resolver.fallbacks(key, version)
+            offers = [offer for offer in offers if offer[0] is not plugin]
 
     def is_preferred(self, op: BuiltinOperator | int | str | Composite, entry: ResolverEntry) -> bool:
-        """Whether a preference names the plugin that makes this claim, for this op or for all."""
+        """Whether the preference names the plugin of this entry, for this op or for all."""
         names = {normalised(entry.provenance.plugin), normalised(entry.provenance.distribution)}
         return not names.isdisjoint(self._preference.for_op(op_label(op_key(op))))
 
@@ -108,15 +108,15 @@ class MergedResolver(OpResolver):
         return self._choose(op_key(op), version).why
 
     def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
-        """The winning entries, cut into ranges of versions that one plugin serves."""
+        """The entries that serve each op, split into ranges of versions that one plugin serves."""
         if op is not None:
             return self._ranges(op_key(op))
-        ops = dict.fromkeys(entry.op for source in self._sources for entry in source.resolver.entries())
+        ops = dict.fromkeys(entry.op for plugin in self._plugins for entry in plugin.resolver.entries())
         return (entry for each in ops for entry in self._ranges(each))
 
     def _ranges(self, op: Op) -> Iterator[ResolverEntry]:
         current: ResolverEntry | None = None
-        for version in sorted({v for source in self._sources for v in source.resolver.versions(op)}):
+        for version in sorted({v for plugin in self._plugins for v in plugin.resolver.versions(op)}):
             entry = self._choose(op, version).entry
             if entry is None:
                 continue
@@ -138,7 +138,7 @@ class MergedResolver(OpResolver):
         return choice
 
     def _offers(self, op: Op, version: int) -> list[tuple[PluginOps, ResolverEntry]]:
-        return [(source, entry) for source in self._sources if (entry := source.resolver.entry_of(op, version))]
+        return [(plugin, entry) for plugin in self._plugins if (entry := plugin.resolver.entry_of(op, version))]
 
     def _compare(self, op: Op, version: int, offers: Sequence[tuple[PluginOps, ResolverEntry]]) -> _Choice:
         if not offers:
@@ -149,17 +149,17 @@ class MergedResolver(OpResolver):
         )
         verb = "preferred over"
         if best is None:
-            top = max(source.rank for source, _ in offers)
+            top = max(plugin.rank for plugin, _ in offers)
             best = [offer for offer in offers if offer[0].rank == top]
             verb = "overrides"
         if len(best) > 1:
             return _conflict(op, version, best)
-        [(source, entry)] = best
-        losers = [str(other.provenance) for of, other in offers if of is not source]
+        [(plugin, entry)] = best
+        losers = [str(other.provenance) for of, other in offers if of is not plugin]
         return _Choice(entry, f"{verb} {', '.join(losers)}" if losers else "only provider")
 
     def _absence(self, op: Op) -> str:
-        served = [(s.resolver.provenance, s.resolver.versions(op)) for s in self._sources]
+        served = [(s.resolver.provenance, s.resolver.versions(op)) for s in self._plugins]
         others = [f"{who} serves up to version {versions[-1]}" for who, versions in served if versions]
         return ", ".join(others) or "nobody registered it"
 

@@ -1,7 +1,7 @@
-"""The seam between interpreters, which are told `experimental_delegates="auto"`, and who chooses between engines.
+"""Registration of the chooser between engines, for interpreters with `experimental_delegates="auto"`.
 
-Who measures stands above interpreters, since they are what it measures. So this is below both, and `oplet` itself, above all, says which
-chooser there is. It imports nothing: whoever imports `oplet` imports it.
+The chooser measures interpreters, so its package is above theirs and they cannot import it. `oplet`, which is above both, registers it
+here. This module imports nothing, as `import oplet` imports it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _provided: list[Callable[[], Chooser]] = []
 
 
 def register_chooser(load: Callable[[], Chooser]) -> None:
-    """Say where the chooser comes from, in place of what was said before.
+    """Register the chooser, in place of an earlier one.
 
     Args:
-        load: returns it, when it is first needed.
+        load: a function that returns the chooser; called when the chooser is needed.
     """
     _provided[:] = [load]
 
 
 def registered_chooser() -> Chooser:
-    """The chooser that there is.
+    """The registered chooser.
 
     Raises:
-        DelegateLoadError: there is none.
+        DelegateLoadError: none is registered.
     """
     from oplet.errors import DelegateLoadError
 
