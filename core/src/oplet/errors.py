@@ -154,7 +154,7 @@ class OpNotFoundError(ModelError):
 
     Attributes:
         op: the operator's name.
-        version: the version that the model asks for.
+        version: the version that the model requires.
     """
 
     def __init__(self, message: str, op: str = "", version: int = 0) -> None:
@@ -164,11 +164,11 @@ class OpNotFoundError(ModelError):
 
 
 class OpVersionError(OpNotFoundError):
-    """The operator is there, but not in the version that the model asks for."""
+    """The operator has kernels, but not in the version that the model requires."""
 
 
 class OpConflictError(ModelError):
-    """Two packages claim the same operator and version, and nothing says which to take."""
+    """Several packages serve the same operator and version, and no preference decides."""
 
 
 class ResolverError(OpletError, ValueError):
@@ -204,7 +204,7 @@ class InvokeError(OpletError, RuntimeError):
 
 
 class LimitError(OpletError, RuntimeError):
-    """The model asks for more memory or work than is allowed."""
+    """The model needs more memory or work than is allowed."""
 
 
 class DeadlineError(LimitError):

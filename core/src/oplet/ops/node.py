@@ -105,7 +105,7 @@ class Node:
         index: its number in the subgraph.
         op: the built-in operator; CUSTOM for custom ops, DELEGATE for a delegate's kernel.
         op_name: the op's name, "CONV_2D" or "Atan".
-        version: the version that the model asks for.
+        version: the version that the model requires.
         inputs: its input tensors; None where an optional one is omitted.
         outputs: its output tensors.
         intermediates: tensors of which only the quantization matters (LSTM, SVDF).

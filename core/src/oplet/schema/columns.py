@@ -57,9 +57,9 @@ class Vectors:
                 self._views = [array[start:stop].view(self.dtype) for start, stop in places]
         return self._views
 
-    def view(self, row: int) -> Numbers:
+    def view(self, index: int) -> Numbers:
         """One vector as a view of the file."""
-        return self.array[self.starts[row] : self.stops[row]].view(self.dtype)
+        return self.array[self.starts[index] : self.stops[index]].view(self.dtype)
 
     def joined(self) -> Numbers:
         """The values of all vectors, concatenated."""
@@ -127,11 +127,11 @@ class Columns(Generic[T]):
             deque(map(setattr, made, repeat(name), values), 0)
         return made
 
-    def table_at(self, row: int) -> T:
+    def table_at(self, index: int) -> T:
         """Create the table at an index of the columns."""
         made = self.cls.__new__(self.cls)
         for name, column in self.values.items():
-            setattr(made, name, column.view(row) if isinstance(column, Vectors) else column[row])
+            setattr(made, name, column.view(index) if isinstance(column, Vectors) else column[index])
         return made
 
 
@@ -181,15 +181,15 @@ class LazyTables(Sequence[T]):
                 self._tables = made
         return self._tables
 
-    def table_at(self, number: int) -> T:
+    def table_at(self, index: int) -> T:
         """The table at an index, without creating the others."""
         if self._tables is not None:
-            return self._tables[number]
+            return self._tables[index]
         if self._places is None:
-            self._places = {n: (group, row) for group in self.groups for row, n in enumerate(group.positions.tolist())}
-            self._places.update((n, (None, row)) for row, (n, _) in enumerate(self.singles))
-        group, row = self._places[number]
-        return self.singles[row][1] if group is None else group.table_at(row)
+            self._places = {n: (group, at) for group in self.groups for at, n in enumerate(group.positions.tolist())}
+            self._places.update((n, (None, at)) for at, (n, _) in enumerate(self.singles))
+        group, at = self._places[index]
+        return self.singles[at][1] if group is None else group.table_at(at)
 
     def has_field(self, name: str) -> bool:
         """Whether any table sets this field."""

@@ -67,11 +67,11 @@ class _BatchDecoder(TableDecoder):
         self.lazy = lazy
 
     def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
-        rows = self.rows(cls, positions)
-        return rows if cls in self.lazy else rows.tables()
+        found = self.lazy_tables(cls, positions)
+        return found if cls in self.lazy else found.tables()
 
-    def rows(self, cls: type[Table], positions: Numbers) -> LazyTables[Table]:
-        """The tables of one class at some positions, each of which has at least four bytes behind it."""
+    def lazy_tables(self, cls: type[Table], positions: Numbers) -> LazyTables[Table]:
+        """The tables of one class at some positions, with at least four bytes at each."""
         groups: list[Columns[Table]] = []
         count = len(positions)
         if count < _MANY or _bits(positions) & 3:
@@ -150,7 +150,7 @@ class _BatchDecoder(TableDecoder):
 
     def references(self, cls: type[Table], field: Field, targets: Numbers) -> Sequence[Any] | None:
         if field.kind == "table":
-            return self.rows(field.table or Table, targets) if _highest(targets) + 4 <= self.size else None
+            return self.lazy_tables(field.table or Table, targets) if _highest(targets) + 4 <= self.size else None
         if field.kind == "string":
             lengths = self.spans(targets, 1, 1)
             if lengths is None or self.array.take(targets + 4 + lengths).any():

@@ -283,7 +283,7 @@ class TableDecoder:
         return self.tables_at(field.table or Table, targets)
 
     def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
-        """The tables of one class at some positions, each of which has at least four bytes behind it."""
+        """The tables of one class at some positions, with at least four bytes at each."""
         table = self.table
         return [table(cls, position) for position in positions.tolist()]
 

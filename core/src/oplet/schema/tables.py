@@ -1,4 +1,4 @@
-"""The tables a model file is made of, leaves first and Model last."""
+"""The tables of a model file, in the order of their dependencies: Model, the root, is the last."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ def verify_calls(root: tables.Model) -> None:
     calls: list[list[int]] = []
     for caller, subgraph in enumerate(subgraphs):
         called: dict[int, None] = {}
-        rows = as_lazy_tables(subgraph.operators)
+        operators = as_lazy_tables(subgraph.operators)
         for field in ("builtin_options", "builtin_options_2"):
-            for number, table in enumerate(rows.column(field) if rows.has_field(field) else ()):
+            for number, table in enumerate(operators.column(field) if operators.has_field(field) else ()):
                 if table is None or not _names_subgraphs(type(table)):
                     continue
                 for role, index in called_subgraphs(table):

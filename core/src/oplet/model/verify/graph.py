@@ -41,14 +41,14 @@ class _Graph:
         self.where = where
         self.codes = len(model.lazy_root.operator_codes or [])
         self.tensors = subgraph.tensors or []
-        self.rows = as_lazy_tables(subgraph.operators)
+        self.lazy_operators = as_lazy_tables(subgraph.operators)
         self.inputs = set(_indices(subgraph.inputs))
         self.outputs = _indices(subgraph.outputs)
         self.writers: dict[int, int] = {}  # the node that writes each tensor
 
     @cached_property
     def operators(self) -> list[tables.Operator]:
-        return self.rows.tables()
+        return self.lazy_operators.tables()
 
     @cached_property
     def written(self) -> set[int]:
@@ -57,18 +57,18 @@ class _Graph:
 
     def is_plain(self, constants: Iterable[int]) -> bool:
         """Whether all nodes pass a fast, vectorized check, as in most models; others may still be valid."""
-        rows = self.rows
-        if max(rows.column("opcode_index"), default=-1) >= self.codes or rows.has_field("intermediates"):
+        lazy_operators = self.lazy_operators
+        if max(lazy_operators.column("opcode_index"), default=-1) >= self.codes or lazy_operators.has_field("intermediates"):
             return False
         for options in (
-            *rows.column("builtin_options"),
-            *(rows.column("builtin_options_2") if rows.has_field("builtin_options_2") else ()),
+            *lazy_operators.column("builtin_options"),
+            *(lazy_operators.column("builtin_options_2") if lazy_operators.has_field("builtin_options_2") else ()),
         ):
             if options is not None and unknown_member(options) is not None:
                 return False
         readable = {-1, *self.inputs, *constants}
         count = len(readable)
-        for inputs, outputs in zip(rows.column("inputs"), rows.column("outputs")):
+        for inputs, outputs in zip(lazy_operators.column("inputs"), lazy_operators.column("outputs")):
             if inputs and not readable.issuperset(inputs):
                 return False
             if outputs:

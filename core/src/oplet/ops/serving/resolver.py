@@ -130,7 +130,7 @@ class OpResolver:
 
         Args:
             op: a built-in operator's code, a custom op's name, or a composite.
-            version: the version that the model asks for.
+            version: the version that the model requires.
         """
         raise NotImplementedError
 
