@@ -45,6 +45,15 @@ def test_nothing_is_kept_of_what_is_no_constant() -> None:
     assert node.cached("sum", [source], lambda: float(source.data.sum())) == 10
 
 
+def test_the_cache_moves_with_a_node_that_another_kernel_serves_meanwhile() -> None:
+    source, node = constant(1, 2), node_of()
+    first = node.cached("sum", [source], lambda: [source.data.sum()])
+    saved, node.kernel_cache = node.kernel_cache, (None, None)
+    assert node.cached("sum", [source], lambda: [source.data.sum()]) is not first
+    node.kept = saved  # the former name
+    assert node.cached("sum", [source], lambda: [source.data.sum()]) is first
+
+
 def counting_model() -> tuple[bytes, MutableOpResolver]:
     builder = ModelBuilder()
     graph = builder.add_subgraph()
