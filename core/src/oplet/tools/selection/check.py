@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Claim, OpResolver
-from oplet.plugins.known import known_distribution
+from oplet.ops.serving.resolver import OpResolver, ResolverEntry
+from oplet.plugins.install_commands import install_command
+from oplet.plugins.known_packages import known_distribution
 from oplet.plugins.plugin import API_VERSION
-from oplet.plugins.sources import installing
 from oplet.schema.enums import TensorType
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock, LockedOp, LockError, hash_of
@@ -100,13 +100,13 @@ def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: It
 
     problems = []
     if lock.oplet != __version__:
-        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {installing('oplet', version=lock.oplet)}."
+        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {install_command('oplet', version=lock.oplet)}."
         problems.append(Problem("oplet", text, "oplet"))
     if lock.api != API_VERSION:
         text = f"This oplet speaks plugin API {API_VERSION}, and the lock has {lock.api}."
         problems.append(Problem("api", text, "oplet"))
     for locked in lock.distributions:
-        name, pin = locked.name, installing(locked.name, version=locked.version)
+        name, pin = locked.name, install_command(locked.name, version=locked.version)
         found = installed(name)
         if found is None:
             problems.append(Problem("missing", f"{name} is not installed, and the lock has {locked.version}: {pin}.", name))
@@ -127,16 +127,16 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
         if op.fallback:
             continue
         wanted = set(op.versions)
-        claims = [c for c in resolver.claims(op.op) if wanted.intersection(range(c.min_version, c.max_version + 1))]
-        for claim in claims:
-            there = claim.provenance.distribution
+        entries = [e for e in resolver.entries(op.op) if wanted.intersection(range(e.min_version, e.max_version + 1))]
+        for entry in entries:
+            there = entry.provenance.distribution
             if there != op.distribution:
                 locked = f"{op.distribution} ({op.library})" if op.library else op.distribution
-                text = f"{op.name} is served by {claim.provenance} now, and the lock has it from {locked}."
+                text = f"{op.name} is served by {entry.provenance} now, and the lock has it from {locked}."
                 yield Problem("served", text, there)
-            elif text := _other_library(op, claim):
+            elif text := _other_library(op, entry):
                 yield Problem("library", text, op.name)
-        if op.library and not claims:
+        if op.library and not entries:
             text = (
                 f"{op.name} is served by nobody now, and the lock has it in the library {op.library}; if no package brings that, name "
                 f"it: --custom-op-library {op.library}."
@@ -144,11 +144,11 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
             yield Problem("library", text, op.name)
 
 
-def _other_library(op: LockedOp, claim: Claim) -> str:
+def _other_library(op: LockedOp, entry: ResolverEntry) -> str:
     """How the compiled library that serves an op differs from the one of the lock, in a sentence; "" where it does not."""
-    if not op.library and not isinstance(claim.target, Registration):
+    if not op.library and not isinstance(entry.target, Registration):
         return ""  # a kernel that is imported by its name, which is not done to tell this
-    path = claim.load(claim.min_version).library
+    path = entry.load(entry.min_version).library
     name = os.path.basename(path)
     if name != op.library:
         return f"{op.name} is served by {name or 'no compiled library'} now, and the lock has it in {op.library or 'none'}."
