@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from oplet.ops.serving.resolver import Op, op_label
@@ -57,6 +58,8 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
         )
     if opener.state == "blocked":
         return f"'{path}' cannot be opened: {opener}, which runs compiled operators, is {opener.error}."
+    if not os.path.exists(path):
+        return f"There is no file '{path}'; give a shared library (.so) of operators."
     return f"'{path}' is of no kind that an installed plugin opens; give a shared library (.so) of operators."
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from oplet import BuiltinOperator, CommandRegistry, MutableOpResolver, hookimpl
 
 #: The version of oplet's plugin API that this package is written for.
 OPLET_API = "1"
+
+_LIBRARY_NAME = re.compile(r".+\.(so(\.\d+)*|dylib|dll)", re.DOTALL)
 
 
 @hookimpl
@@ -17,8 +20,18 @@ def register_commands(registry: CommandRegistry) -> None:
 
 
 @hookimpl
-def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | str | None) -> MutableOpResolver:
-    """Give the operators of a shared library, as `--custom-op-library` names it."""
+def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | str | None) -> MutableOpResolver | None:
+    """Give the operators of a shared library, as `--custom-op-library` names it; None for a file that is none."""
+    if not _LIBRARY_NAME.fullmatch(path) and not _is_elf(path):
+        return None
     from oplet_native_ops.ops.loading import load_ops
 
     return load_ops(path, operators)
+
+
+def _is_elf(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
