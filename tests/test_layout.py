@@ -41,8 +41,8 @@ ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchrono
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
 CATALOGUES = {"oplet/cli/commands", "oplet_numba_ops/ops"}
-#: What is long for being a list: the schema's declarations, and the checks of one class that plugin authors inherit from.
-LISTS = {"schema/options.py", "testing/contract.py"}
+#: What is long for being a list: the declarations of the schema.
+LISTS = {"schema/options.py"}
 
 
 def imports(path: Path, among: Collection[str] = ()) -> Iterator[str]:

@@ -12,8 +12,8 @@ from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registr
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.ops.checkpoint import current_meter
 from oplet.runtime.threads import workers as runtime_workers
-from oplet.runtime.threads.arithmetic import Arithmetic
 from oplet.runtime.threads.blas import SINGLE_THREADED, SingleThreaded
+from oplet.runtime.threads.numpy_settings import Arithmetic
 from oplet.runtime.threads.workers import Workers
 from oplet.testing import Spec, one_op_model
 

@@ -46,6 +46,7 @@ _HOMES = {
     "OpResolver": "oplet.ops.serving.resolver",
     "OpResolverType": "oplet.runtime.interpreter",
     "PluginManager": "oplet.plugins.manager",
+    "Profiler": "oplet.runtime.describe.profiler",
     "Quantization": "oplet.ops.tensor",
     "Reconciliation": "oplet.ops.asynchronous.attributes",
     "Registration": "oplet.ops.serving.registration",
@@ -93,9 +94,9 @@ def _tuning_chooser() -> object:
     """The chooser behind `experimental_delegates="auto"`: interpreters are below it, and this is above both."""
     from functools import partial
 
-    from oplet.tuning.choosing import choose_as_told
+    from oplet.tuning.choice import choose_for_interpreter
 
-    return partial(choose_as_told, version=__version__)
+    return partial(choose_for_interpreter, version=__version__)
 
 
 provide_chooser(_tuning_chooser)

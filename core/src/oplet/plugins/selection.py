@@ -26,7 +26,7 @@ __all__ = [
 LOAD_VARIABLE = "OPLET_PLUGINS"
 DISABLE_VARIABLE = "OPLET_DISABLE_PLUGINS"
 PREFER_VARIABLE = "OPLET_PREFER"
-#: All that oplet reads; `oplet.tuning.remembering` has the last one.
+#: All that oplet reads; `oplet.tuning.choice_cache` has the last one.
 VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR")
 
 

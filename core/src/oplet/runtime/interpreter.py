@@ -29,7 +29,7 @@ from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
 from oplet.runtime.resolving import manager_of
 from oplet.runtime.signature_runner import SignatureRunner
-from oplet.runtime.threads.arithmetic import Arithmetic
+from oplet.runtime.threads.numpy_settings import Arithmetic
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ _HOMES = {
     "Op": "oplet.testing.graphs",
     "OpContract": "oplet.testing.op_contract",
     "Spec": "oplet.testing.one_op",
-    "WrappingDelegate": "oplet.testing.wrapping",
+    "WrappingDelegate": "oplet.testing.wrapping_delegate",
     "call_op": "oplet.testing.one_op",
     "graph_model": "oplet.testing.graphs",
     "invoke": "oplet.testing.one_op",

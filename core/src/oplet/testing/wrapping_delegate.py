@@ -20,7 +20,7 @@ from oplet.ops.context import Context, Declined, Node
 from oplet.ops.node import Kernel, Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
-from oplet.runtime.execution.declining import hand_on
+from oplet.runtime.execution.fallback import hand_on
 from oplet.runtime.execution.initialization import is_taken
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.arrays import new_array

@@ -17,15 +17,15 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
 from oplet.texts import logger_of
 from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
-from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
-from oplet.tuning.remembering import choice_file, key_of, recall, remember
+from oplet.tuning.choice_cache import choice_file, choice_key, load_choice, store_choice
+from oplet.tuning.trials import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
+__all__ = ["Choice", "auto_bounds", "choose", "choose_for_interpreter"]
 
 logger = logger_of("oplet.tuning")
 
@@ -58,7 +58,7 @@ class Choice:
         return said
 
 
-def choose_as_told(
+def choose_for_interpreter(
     text: str,
     model: Model,
     manager: PluginManager,
@@ -135,8 +135,8 @@ def choose(
         again: measure, whatever is remembered.
         progress: is told what is being measured.
     """
-    key = key_of(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
-    content = None if again else recall(key)
+    key = choice_key(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
+    content = None if again else load_choice(key)
     if content is not None:
         try:
             trials = tuple(_trial(trial) for trial in content["trials"])
@@ -152,7 +152,7 @@ def choose(
     best = min(able, key=lambda trial: trial.seconds or math.inf).candidate if able else trials[0].candidate
     choice = Choice(best, trials)
     if able:
-        path = remember(key, {"choice": asdict(best), "trials": [asdict(trial) for trial in trials]})
+        path = store_choice(key, {"choice": asdict(best), "trials": [asdict(trial) for trial in trials]})
         choice = Choice(best, trials, path=path)
     logger.info("%s", choice)
     return choice

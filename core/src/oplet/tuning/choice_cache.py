@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["FOLDER_VARIABLE", "choice_file", "key_of", "recall", "remember"]
+__all__ = ["FOLDER_VARIABLE", "choice_file", "choice_key", "load_choice", "store_choice"]
 
 logger = logger_of("oplet.tuning")
 
@@ -40,7 +40,7 @@ _FORMAT = 2
 _LARGEST = 1 << 20
 
 
-def key_of(model: Model, manager: PluginManager, version: str, **settings: Any) -> dict[str, Any]:
+def choice_key(model: Model, manager: PluginManager, version: str, **settings: Any) -> dict[str, Any]:
     """All that a choice depends on: the model, the machine, the versions of what could run it, and the settings.
 
     Args:
@@ -67,7 +67,7 @@ def choice_file(key: Mapping[str, Any]) -> str:
     return folder and os.path.join(folder, "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
 
 
-def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
+def load_choice(key: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was remembered under this key, None if nothing was or the file is damaged."""
     path = choice_file(key)
     with suppress(OSError, ValueError, RecursionError, MemoryError):
@@ -77,7 +77,7 @@ def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """Write down what was found; where that is impossible, a warning says so.
 
     Returns:

@@ -148,7 +148,7 @@ def difference(
     tolerance: Tolerance,
     quantization: tuple[float, int] = (0.0, 0),
     *,
-    spread: float = 0.0,
+    sensitivity: float = 0.0,
     run: int = 0,
 ) -> Difference:
     """Compare two values of one tensor.
@@ -161,7 +161,7 @@ def difference(
         wanted: what it should be.
         tolerance: what passes.
         quantization: the tensor's scale and zero point; (0, 0) where it is not quantized.
-        spread: the part of its scale by which the values may be off whatever the tolerance says.
+        sensitivity: the part of its scale by which the values may be off whatever the tolerance says.
         run: the number of the run.
     """
     got, wanted = np.asarray(got), np.asarray(wanted)
@@ -177,12 +177,12 @@ def difference(
             not differing, values=got.size, differing=differing, worst=_first(unlike, got, wanted, run), tolerance=name
         )
     if got.dtype.kind in "iu":
-        return _of_integers(got, wanted, tolerance, quantization, spread, run)
-    return _of_reals(got, wanted, tolerance, spread, run)
+        return _of_integers(got, wanted, tolerance, quantization, sensitivity, run)
+    return _of_reals(got, wanted, tolerance, sensitivity, run)
 
 
 def _of_integers(
-    got: Array, wanted: Array, tolerance: Tolerance, quantization: tuple[float, int], spread: float, run: int
+    got: Array, wanted: Array, tolerance: Tolerance, quantization: tuple[float, int], sensitivity: float, run: int
 ) -> Difference:
     # The larger less the smaller fits the unsigned type, whatever wraps around on the way.
     steps = np.maximum(got, wanted).astype(np.uint64) - np.minimum(got, wanted).astype(np.uint64)
@@ -194,10 +194,10 @@ def _of_integers(
     if by_value:
         allowed = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * np.abs(centred)
     elif not scaled:
-        allowed = spread * scale
+        allowed = sensitivity * scale
     else:
         own = tolerance.part * scale if tolerance.steps is None else tolerance.steps
-        allowed = max(own, spread * scale)
+        allowed = max(own, sensitivity * scale)
     found = _summary(steps, steps.astype(np.float64), centred, allowed, scale, 1.0, got, wanted, run)
     if scaled:
         errors = got.astype(np.float64) - wanted.astype(np.float64)
@@ -205,7 +205,7 @@ def _of_integers(
     return replace(found, tolerance=str(tolerance), steps=True)
 
 
-def _of_reals(got: Array, wanted: Array, tolerance: Tolerance, spread: float, run: int) -> Difference:
+def _of_reals(got: Array, wanted: Array, tolerance: Tolerance, sensitivity: float, run: int) -> Difference:
     wide: Any = np.complex128 if got.dtype.kind == "c" else np.float64
     left, right = got.astype(wide), wanted.astype(wide)
     finite = np.isfinite(left) & np.isfinite(right)
@@ -218,7 +218,7 @@ def _of_reals(got: Array, wanted: Array, tolerance: Tolerance, spread: float, ru
         if tolerance.rtol is not None:
             allowed = (tolerance.atol or 0.0) + tolerance.rtol * sizes
         else:
-            part = max(tolerance.part, spread)
+            part = max(tolerance.part, sensitivity)
             # A huge value is measured by itself.
             allowed = np.maximum(part * np.maximum(sizes, scale), _TINY if part else 0.0)
         unit = scale or 1.0
@@ -308,7 +308,7 @@ def output_differences(
     wanted: Sequence[Array],
     details: Sequence[Mapping[str, Any]],
     choose: Callable[[np.dtype[Any], bool], Tolerance] | ModelKind,
-    spreads: Sequence[float] = (),
+    sensitivities: Sequence[float] = (),
 ) -> list[Difference]:
     """The difference of each output of a model.
 
@@ -317,7 +317,7 @@ def output_differences(
         wanted: what they should be.
         details: each output's dictionary of `Interpreter.get_output_details`.
         choose: gives the tolerance for a type and whether it is quantized; or the model's kind, whose presets count.
-        spreads: how far the model itself moves each output, as a part of its scale.
+        sensitivities: how far the model itself moves each output, as a part of its scale.
     """
     found = []
     for number, (left, right, entry) in enumerate(zip(got, wanted, details)):
@@ -326,7 +326,9 @@ def output_differences(
         tolerance = (
             tolerance_for(right.dtype, quantized, choose) if isinstance(choose, ModelKind) else choose(right.dtype, quantized)
         )
-        found.append(difference(left, right, tolerance, entry["quantization"], spread=spreads[number] if spreads else 0.0))
+        found.append(
+            difference(left, right, tolerance, entry["quantization"], sensitivity=sensitivities[number] if sensitivities else 0.0)
+        )
     return found
 
 

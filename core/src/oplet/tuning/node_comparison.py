@@ -26,7 +26,7 @@ from oplet.schema.enums import TensorType
 from oplet.tuning.differences import Difference, difference
 from oplet.tuning.tolerances import Tolerance
 
-__all__ = ["Choose", "Follower", "NodeDifference", "Place", "Recorder", "Values", "pair_of"]
+__all__ = ["Choose", "NodeComparer", "NodeDifference", "Place", "TensorRecorder", "Values", "scale_and_zero_point"]
 
 Array = NDArray[Any]
 #: A tensor, by its subgraph's index and its own.
@@ -71,7 +71,7 @@ class NodeDifference:
         return f"node {self.node} ({self.op}){where}"
 
 
-class Recorder(Profiler):
+class TensorRecorder(Profiler):
     """Keeps what is written into the tensors of an interpreter.
 
     Attributes:
@@ -86,7 +86,7 @@ class Recorder(Profiler):
         self._bytes = 0
         self._executors: Sequence[Executor] = ()
 
-    def watch(self, interpreter: Interpreter) -> None:
+    def attach(self, interpreter: Interpreter) -> None:
         """Record this interpreter, whose profiler it is."""
         self._executors = interpreter._executors
 
@@ -112,7 +112,7 @@ class Recorder(Profiler):
             tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
 
 
-class Follower(Profiler):
+class NodeComparer(Profiler):
     """Compares what nodes write with what was recorded of another interpreter.
 
     Attributes:
@@ -138,7 +138,7 @@ class Follower(Profiler):
         self._judged: Collection[Place] | None = None
         self._executors: Sequence[Executor] = ()
 
-    def watch(self, interpreter: Interpreter) -> None:
+    def attach(self, interpreter: Interpreter) -> None:
         """Follow with this interpreter, whose profiler it is."""
         self._executors = interpreter._executors
 
@@ -167,7 +167,7 @@ class Follower(Profiler):
                 tensor.data[...] = theirs
 
     def _compare(self, place: Place, node: Node, tensor: Tensor, theirs: Array) -> None:
-        pair = pair_of(tensor)
+        pair = scale_and_zero_point(tensor)
         tolerance = self._choose(theirs.dtype, bool(pair[0]))
         got, wanted = (tensor.data, theirs) if self._recorded_is_wanted else (theirs, tensor.data)
         found = difference(got, wanted, tolerance, pair, run=self.run)
@@ -187,7 +187,7 @@ class Follower(Profiler):
         ]
 
 
-def pair_of(tensor: Tensor) -> tuple[float, int]:
+def scale_and_zero_point(tensor: Tensor) -> tuple[float, int]:
     """A tensor's scale and zero point; (0, 0) if it has none, or several."""
     scale, zero_point = quantization_details(tensor)["quantization"]
     return float(scale), int(zero_point)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["nudged_input", "random_input"]
+__all__ = ["perturbed_input", "random_input"]
 
 #: One quantized value in so many is moved: LiteRT's own kernels differ by a step in about as many.
-_NUDGED = 8
+_ONE_IN = 8
 
 
 def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
@@ -37,8 +37,8 @@ def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDA
     return np.asarray(random.random(shape)).astype(dtype)
 
 
-def nudged_input(value: NDArray[Any], details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
-    """A value that no engine can be blamed for taking for the given one: what a model makes of the difference is its own spread.
+def perturbed_input(value: NDArray[Any], details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
+    """A value that no engine can be blamed for taking for the given one: what a model makes of the difference is its own sensitivity.
 
     Every real number becomes one of its two neighbours, and one in eight quantized numbers goes a step up or down; whole numbers that
     count or select, texts and truth values stay as they are.
@@ -53,7 +53,7 @@ def nudged_input(value: NDArray[Any], details: Mapping[str, Any], random: np.ran
         return np.asarray(np.nextafter(value, toward), value.dtype)
     if value.dtype.kind in "iu" and _is_quantized(details):
         limits = np.iinfo(value.dtype)
-        steps = random.choice([-1, 1], value.shape) * (random.integers(0, _NUDGED, value.shape) == 0)
+        steps = random.choice([-1, 1], value.shape) * (random.integers(0, _ONE_IN, value.shape) == 0)
         moved: NDArray[Any] = np.clip(value.astype(np.int64) + steps, limits.min, limits.max).astype(value.dtype)
         return moved
     return value

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from oplet.tuning.differences import difference, largest_error
 from oplet.tuning.tolerances import PRESETS
 
-__all__ = ["SPREADS", "spread_of"]
+__all__ = ["SENSITIVITY_FACTOR", "output_sensitivity"]
 
 Array = NDArray[Any]
 Answers = Sequence[Mapping[Any, Array]]
 
 #: An engine that is as right as the built-in kernels may be off by so many times what was seen.
-SPREADS = 2.0
+SENSITIVITY_FACTOR = 2.0
 #: How often the inputs are nudged to see what the model makes of it.
-_NUDGES = 2
+_PERTURBATIONS = 2
 
 
-def spread_of(
+def output_sensitivity(
     answers: Callable[[np.random.Generator | None], Answers], pairs: Mapping[Any, tuple[float, int]]
 ) -> dict[Any, float]:
     """By which part of its scale each output may be off: twice as far as nudged inputs move it.
@@ -37,9 +37,9 @@ def spread_of(
     random = np.random.default_rng(0)
     wanted, again = answers(None), answers(None)
     steady = _moved(again, wanted, pairs)
-    moved = [_moved(answers(random), wanted, pairs) for _ in range(_NUDGES)]
+    moved = [_moved(answers(random), wanted, pairs) for _ in range(_PERTURBATIONS)]
     return {
-        key: SPREADS * max((m[key] for m in moved if np.isfinite(m[key])), default=0.0) if not steady[key] else 0.0
+        key: SENSITIVITY_FACTOR * max((m[key] for m in moved if np.isfinite(m[key])), default=0.0) if not steady[key] else 0.0
         for key in pairs
     }
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from oplet.errors import DelegateError, failures, text_of
 from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
 from oplet.tuning.differences import Difference, largest_error, output_differences
-from oplet.tuning.random_inputs import nudged_input, random_input
-from oplet.tuning.spreads import spread_of
+from oplet.tuning.random_inputs import perturbed_input, random_input
+from oplet.tuning.sensitivity import output_sensitivity
 from oplet.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Trial:
     why: str = ""
 
 
-class _Runner:
+class _TimedInterpreter:
     """A candidate's interpreter, ready to run."""
 
     def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
@@ -109,8 +109,8 @@ class _Runner:
         self.interpreter.invoke()
         return time.perf_counter() - start
 
-    def spreads(self) -> list[float]:
-        """By which part of its scale each output may be off, see `spread_of`."""
+    def sensitivities(self) -> list[float]:
+        """By which part of its scale each output may be off, see `output_sensitivity`."""
         random_free = {
             d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
         }
@@ -119,11 +119,11 @@ class _Runner:
         def answers(random: np.random.Generator | None) -> list[dict[int, Array]]:
             self.interpreter.reset_all_variables()
             for index, value in random_free.items():
-                self.interpreter.set_tensor(index, value if random is None else nudged_input(value, details[index], random))
+                self.interpreter.set_tensor(index, value if random is None else perturbed_input(value, details[index], random))
             self.interpreter.invoke()
             return [{place: np.array(self.interpreter.get_tensor(d["index"])) for place, d in enumerate(self.details)}]
 
-        found = spread_of(answers, {place: d["quantization"] for place, d in enumerate(self.details)})
+        found = output_sensitivity(answers, {place: d["quantization"] for place, d in enumerate(self.details)})
         answers(None)
         return list(found.values())
 
@@ -141,12 +141,12 @@ class _Contest:
         self._manager = manager
         self._inputs = inputs
         self._max_error = max_error
-        self._spreads: list[float] = []
+        self._sensitivities: list[float] = []
         self._kind = ModelKind.FLOAT32
         self._until = until
         self._reference: list[Array] | None = None
         self.trials: dict[Candidate, Trial] = {}
-        self._runners: dict[Candidate, _Runner] = {}
+        self._runners: dict[Candidate, _TimedInterpreter] = {}
 
     def enter(self, candidate: Candidate) -> Trial:
         """Measure a candidate, if there is time."""
@@ -166,14 +166,14 @@ class _Contest:
             if candidate.delegates and not all(trial.claimed):
                 raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
             self._complete_inputs(interpreter)
-            runner = _Runner(interpreter, self._inputs)
+            runner = _TimedInterpreter(interpreter, self._inputs)
         except failures() as error:  # whatever a stranger's delegate does: the others are still there
             if interpreter is not None:
                 interpreter.close()
             return replace(trial, why=_first_line(error))
         if not self.trials:
             self._reference = runner.outputs
-            self._spreads = runner.spreads()
+            self._sensitivities = runner.sensitivities()
             self._kind = kind_of(node for subgraph in runner.interpreter._subgraphs for node in subgraph.nodes)
         found = [] if self._reference is None else self._judge(runner)
         trial = replace(trial, error=None if self._reference is None else largest_error(found))
@@ -186,9 +186,9 @@ class _Contest:
         self._drop_the_slow(trial)
         return trial
 
-    def _judge(self, runner: _Runner) -> list[Difference]:
+    def _judge(self, runner: _TimedInterpreter) -> list[Difference]:
         """How far the outputs are from the built-in kernels', and whether they are the same answer."""
-        return output_differences(runner.outputs, self._reference or [], runner.details, self._tolerance, self._spreads)
+        return output_differences(runner.outputs, self._reference or [], runner.details, self._tolerance, self._sensitivities)
 
     def _tolerance(self, dtype: np.dtype[Any], quantized: bool) -> Tolerance:
         if self._max_error is None:
@@ -202,7 +202,7 @@ class _Contest:
             if details["index"] not in self._inputs:
                 self._inputs[details["index"]] = random_input(details, random)
 
-    def _time(self, runner: _Runner) -> float:
+    def _time(self, runner: _TimedInterpreter) -> float:
         best = min((t.seconds for t in self.running() if t.seconds is not None), default=float("inf"))
         seconds: list[float] = []
         start = time.monotonic()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from oplet.errors import OpletError, PrepareError, failures
 from oplet.ops.context import Declined, Node
-from oplet.runtime.execution.declining import hand_on, put_off, refusal
+from oplet.runtime.execution.fallback import hand_on, put_off, refusal
 from oplet.runtime.execution.kernel_context import KernelContext
 
 __all__ = ["free", "initialize", "is_taken"]

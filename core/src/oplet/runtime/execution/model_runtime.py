@@ -22,7 +22,7 @@ from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
 from oplet.runtime.resolving import check_resolved, find_registration, resolve_nodes, running_nodes
-from oplet.runtime.threads.arithmetic import Arithmetic
+from oplet.runtime.threads.numpy_settings import Arithmetic
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager

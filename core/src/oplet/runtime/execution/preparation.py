@@ -8,7 +8,7 @@ from oplet.errors import PrepareError, failures
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.checks import check_inputs, check_prepared
-from oplet.runtime.execution.declining import hand_on
+from oplet.runtime.execution.fallback import hand_on
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.initialization import is_taken
 from oplet.runtime.execution.kernel_context import KernelContext

@@ -23,7 +23,7 @@ from typing import Any
 
 from oplet.ops.checkpoint import Meter, current_meter, swap_meter
 from oplet.ops.node import Thunk
-from oplet.runtime.threads.arithmetic import adopt
+from oplet.runtime.threads.numpy_settings import adopt
 
 __all__ = ["Workers"]
 
