@@ -29,7 +29,7 @@ from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
 from oplet.runtime.resolving import manager_of
 from oplet.runtime.signature_runner import SignatureRunner
-from oplet.runtime.threads.numpy_settings import Arithmetic
+from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ class Interpreter(ModelRuntime):
         self._views.ensure_none()
         self._ensure_idle()
         self._model.check_files()
-        with Arithmetic():
+        with KernelNumpySettings():
             if self._delegations is None:
                 self._delegations = Delegations(self._executors, cluster=self._cluster, fuse=self._fuse)
             self._delegations.apply(delegate, subgraphs)
@@ -317,7 +317,7 @@ class Interpreter(ModelRuntime):
         self._ensure_idle()
         self._model.check_files()
         if self._delegations is not None:
-            with Arithmetic():
+            with KernelNumpySettings():
                 self._delegations.remove()
 
     def set_buffer_handle(self, tensor_index: int, handle: Any, delegate: Delegate, subgraph_index: int = 0) -> None:

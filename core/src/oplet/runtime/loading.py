@@ -73,7 +73,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     for index, details in _blockwise_details(rows):
         tensors[index].quantization = _blockwise(tensors, details, tensors[index])
     empty = [tensor for tensor in tensors if 0 in tensor.shape and tensor.allocation is Allocation.ARENA]
-    made = _made(subgraph) if empty else set()
+    made = _written_tensors(subgraph) if empty else set()
     for tensor in empty:
         if tensor.index not in made:
             # An empty constant has no bytes by which the file could tell it from an activation.
@@ -83,7 +83,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     return tensors
 
 
-def _made(subgraph: tables.SubGraph) -> set[int]:
+def _written_tensors(subgraph: tables.SubGraph) -> set[int]:
     """The tensors that a node or the caller writes."""
     made = {index for vector in as_rows(subgraph.operators).column("outputs") for index in vector or ()}
     return made.union(() if subgraph.inputs is None else subgraph.inputs.tolist())
@@ -191,14 +191,14 @@ def _read_constant(
         return array
     what = f"tensor {index} ('{name}')"
     if type is TensorType.STRING:
-        memory.keep(strings_nbytes(math.prod(shape), raw.size), what)
+        memory.charge_constant(strings_nbytes(math.prod(shape), raw.size), what)
         array = read_strings(raw, what)
         if array.size != int(np.prod(shape)):
             raise ModelError(f"String {what} holds {array.size} strings for the shape {list(shape)}.")
         array = array.reshape(shape)
     elif type in PACKED_BITS:
         count = raw.size * 8 // PACKED_BITS[type] if sparse else int(np.prod(shape))
-        memory.keep(count, what)
+        memory.charge_constant(count, what)
         array = unpack(raw, type, count)
         array = array if sparse else array.reshape(shape)
     else:

@@ -65,7 +65,7 @@ class SignatureRunner:
                 raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
         runtime, subgraph = self._interpreter, self._subgraph_index
         runtime._ensure_usable(self._signature_key)
-        runtime._session.hold()  # or another thread's values might come between
+        runtime._session.lock()  # or another thread's values might come between
         try:
             for name, value in inputs.items():
                 runtime._resize(self._inputs[name], np.shape(value), subgraph)
@@ -75,7 +75,7 @@ class SignatureRunner:
             runtime._invoke(subgraph)
             return {name: runtime.get_tensor(index, subgraph) for name, index in self._outputs.items()}
         finally:
-            runtime._session.let_go()
+            runtime._session.unlock()
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """The details of each input, by the signature's name for it."""

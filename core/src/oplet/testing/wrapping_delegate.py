@@ -20,8 +20,8 @@ from oplet.ops.context import Context, Declined, Node
 from oplet.ops.node import Kernel, Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
-from oplet.runtime.execution.fallback import hand_on
-from oplet.runtime.execution.initialization import is_taken
+from oplet.runtime.execution.fallback import fall_back
+from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
@@ -239,7 +239,7 @@ def _prepare(inside: _Inside, node: Node) -> None:
         node.providers.restart()
     while True:
         node.temporaries = []
-        if not is_taken(inside.outside, node):
+        if not initialize_provider(inside.outside, node):
             continue
         prepare = _registration(node).prepare
         try:
@@ -247,7 +247,7 @@ def _prepare(inside: _Inside, node: Node) -> None:
                 prepare(inside, node)
             return
         except Declined as declined:
-            hand_on(inside.outside, node, declined)
+            fall_back(inside.outside, node, declined)
 
 
 def _bind(inside: _Inside, node: Node) -> Thunk:

@@ -244,20 +244,20 @@ class AsyncSubgraph:
         try:
             return method(*arguments)
         except failures() as error:  # whatever a stranger's kernel raises
-            raise self._explained(cls, what, error) from error
+            raise self._node_error(cls, what, error) from error
 
     def _attempt(self, what: str, method: Callable[..., None], *arguments: Any) -> OpletError | None:
         """Call a method of the kernel; return its failure, told as `_call` tells it."""
         try:
             method(self._context, *arguments)
         except failures() as error:
-            told = self._explained(InvokeError, what, error)
+            told = self._node_error(InvokeError, what, error)
             told.__cause__ = error
             return told
         return None
 
-    def _explained(self, cls: type[OpletError], what: str, error: BaseException) -> OpletError:
-        return self._context.explained(cls, self.node, error, what)
+    def _node_error(self, cls: type[OpletError], what: str, error: BaseException) -> OpletError:
+        return self._context.node_error(cls, self.node, error, what)
 
 
 def _only_delegate(subgraph: Subgraph) -> Node:
@@ -274,7 +274,7 @@ def _async_kernel(context: KernelContext, node: Node) -> AsyncKernel:
     try:
         kernel = offer(context, node) if offer is not None else None
     except failures() as error:
-        raise context.explained(DelegateError, node, error, "failed to bring an async_kernel") from error
+        raise context.node_error(DelegateError, node, error, "failed to bring an async_kernel") from error
     if kernel is None:
         raise DelegateError(f"Backend does not support asynchronous execution. {node.op_name} brings no async_kernel.")
     if not isinstance(kernel, AsyncKernel):

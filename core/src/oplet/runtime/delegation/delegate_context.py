@@ -144,7 +144,7 @@ class SubgraphDelegateContext(DelegateContext):
             greedy=self._cluster,
             control_edges=self._control_edges(),
             fuse=self._fuse,
-            first=_made_of_constants(subgraph) if self._fuse and self._delegate.constants_first else (),
+            first=_constant_nodes(subgraph) if self._fuse and self._delegate.constants_first else (),
         )
 
     def _control_edges(self) -> list[tuple[int, int]] | None:
@@ -199,7 +199,7 @@ class SubgraphDelegateContext(DelegateContext):
         return kernel
 
 
-def _made_of_constants(subgraph: Subgraph) -> list[int]:
+def _constant_nodes(subgraph: Subgraph) -> list[int]:
     """The nodes that depend on nothing but the file's constants: they ran before anybody calls the model."""
     found: list[int] = []
     made: set[int] = set()

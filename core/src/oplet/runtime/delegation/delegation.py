@@ -36,7 +36,7 @@ logger = logger_of("oplet.delegates")
 _VALIDATION_PREFIX = "VALIDATION:"
 
 
-class _Before(NamedTuple):
+class _OriginalGraph(NamedTuple):
     """A subgraph as it is without delegates."""
 
     nodes: list[Node]
@@ -61,15 +61,15 @@ class Delegation:
         self._cluster = cluster
         self._fuse = fuse
         self._applied: list[Delegate] = []  # in force, or to be applied again by `_redo`
-        self._gave_back = False  # a kernel could not work with the shapes of now; with others the delegates may claim more
+        self._claimed_anew = False  # a kernel could not work with the shapes of now; with others the delegates may claim more
         self._undone = False
-        self._before: _Before | None = None
+        self._original: _OriginalGraph | None = None
 
     # Running -------------------------------------------------------------------------------------------------
 
     def resize_input(self, index: int, shape: Shape, type: TensorType | None = None) -> None:
         """Give an input another shape or type; delegates that cannot follow it are undone until the next `allocate`."""
-        if (self._subgraph.immutable or self._gave_back) and self._executor.changes_input(index, shape, type):
+        if (self._subgraph.immutable or self._claimed_anew) and self._executor.changes_input(index, shape, type):
             self._undo()
         self._executor.resize_input(index, shape, type)
 
@@ -82,7 +82,7 @@ class Delegation:
         try:
             self._allocate_executor()
         except DelegateApplicationError:
-            self._claim_again()
+            self._claim_anew()
             if not self._subgraph.ready:
                 self._allocate_executor()
 
@@ -118,12 +118,12 @@ class Delegation:
     def _needs_shapes(self) -> bool:
         """Whether a delegate's kernels count on shapes that the nodes that they replace have set."""
         wanted = DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
-        return self._before is not None and any(wanted in delegate.flags for delegate in self._applied)
+        return self._original is not None and any(wanted in delegate.flags for delegate in self._applied)
 
     @property
     def _original_plan(self) -> list[int]:
         """The plan as it is without delegates."""
-        return self._subgraph.execution_plan if self._before is None else self._before.plan
+        return self._subgraph.execution_plan if self._original is None else self._original.plan
 
     def apply(self, delegate: Delegate) -> None:
         """Let a delegate claim nodes.
@@ -141,10 +141,10 @@ class Delegation:
                 self._restore(delegate, error)
         except OpletError as error:
             self._report(delegate, str(error), {})
-            self._settle()
+            self._allocate_if_possible()
             raise
 
-    def _claim_again(self) -> None:
+    def _claim_anew(self) -> None:
         """Ask the delegates again, with the shapes of now, which a kernel of theirs cannot work with.
 
         Raises:
@@ -152,15 +152,15 @@ class Delegation:
         """
         self._undo()
         self._redo()
-        self._gave_back = True
+        self._claimed_anew = True
 
     def _undo(self) -> None:
         """Put the original nodes back; `allocate` applies the delegates again."""
-        self._gave_back = False
-        before, subgraph = self._before, self._subgraph
+        self._claimed_anew = False
+        before, subgraph = self._original, self._subgraph
         if before is None:
             return
-        self._before = None
+        self._original = None
         self._undone = True
         kernels = subgraph.nodes[len(before.nodes) :]
         subgraph.nodes[:] = before.nodes
@@ -208,7 +208,7 @@ class Delegation:
                     ensure_readable(self._executor.context, tensor)
         finally:
             free_handles(self._executor.context, given)
-        self._settle()
+        self._allocate_if_possible()
 
     def _apply(self, delegate: Delegate) -> None:
         self._redo()
@@ -220,12 +220,12 @@ class Delegation:
             self._ensure_static(delegate)
         elif dynamic and DelegateFlags.REQUIRE_PROPAGATED_SHAPES in delegate.flags:
             propagate_shapes(self._executor.context)
-        if self._before is None:
+        if self._original is None:
             nodes = list(subgraph.nodes)
-            self._before = _Before(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
+            self._original = _OriginalGraph(nodes, [list(node.inputs) for node in nodes], list(subgraph.execution_plan))
         context = self._claim(delegate)
         if whole and any(subgraph.nodes[index].delegate is None for index in subgraph.execution_plan):
-            self._fall_back()
+            self._reapply_previous()
             raise DelegateApplicationError(
                 f"Hint fully delegated to single delegate is set, but the graph is not fully delegated. {delegate.name} leaves "
                 f"nodes of {subgraph} to others."
@@ -282,7 +282,7 @@ class Delegation:
         except failures() as error:
             self._restore(delegate, error)
 
-    def _settle(self) -> None:
+    def _allocate_if_possible(self) -> None:
         """Leave a graph that can run; where it cannot, the application's `allocate_tensors` says why."""
         with suppress(OpletError):
             self._allocate_resolved()
@@ -298,7 +298,7 @@ class Delegation:
             f"Restored original execution plan after delegate application failure. {delegate.name} failed on {self._subgraph}: {text_of(error)}"
         ) from error
 
-    def _fall_back(self) -> None:
+    def _reapply_previous(self) -> None:
         """Back to the delegates before this one."""
         self._undo()
         self._redo()

@@ -10,13 +10,13 @@ from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
 
-__all__ = ["explained"]
+__all__ = ["node_error"]
 
 #: Characters of a reason that are kept, and tensors of a node that are named.
 _LONGEST, _LISTED = 1600, 8
 
 
-def explained(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
+def node_error(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
     """The kernel's reason, with the node it concerns; an error of a more telling class keeps its class.
 
     Args:

@@ -19,7 +19,7 @@ from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.folding import fold, is_folded
 from oplet.runtime.execution.initialization import free
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.execution.preparation import prepare_node, prepare_unless_it_waits
+from oplet.runtime.execution.preparation import prepare_node, prepare_or_defer
 from oplet.runtime.execution.segment_run import run_segment
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
@@ -103,7 +103,7 @@ class Executor:
             meter.check()
             if start:
                 prepare_node(context, node)
-            elif not prepare_unless_it_waits(context, node):
+            elif not prepare_or_defer(context, node):
                 position -= 1
                 break
             if fold(context, node):
@@ -216,11 +216,11 @@ class Executor:
         subgraph.invalidate()
         subgraph.segments.clear()
         for node in subgraph.nodes:
-            memory.give_back(node)
+            memory.release(node)
         for tensor in subgraph.tensors:
             if tensor.allocation in (Allocation.ARENA, _DYNAMIC):
                 tensor.provide(None)
-                memory.give_back(tensor)
+                memory.release(tensor)
 
     def _release_dynamic(self) -> None:
         """Drop the intermediate tensors with shapes of this invoke, and what was bound to their memory."""
@@ -230,7 +230,7 @@ class Executor:
         for tensor in bound:
             if tensor.index not in self.subgraph.read:
                 tensor.provide(None)
-                self.session.memory.give_back(tensor)
+                self.session.memory.release(tensor)
         del segments[1:]
 
     def close(self) -> None:

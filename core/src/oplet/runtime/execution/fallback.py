@@ -11,13 +11,13 @@ from oplet.ops.serving.registration import Registration
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers
 
-__all__ = ["hand_on", "put_off", "refusal"]
+__all__ = ["defer_init", "fall_back", "refusal"]
 
 #: The providers that were asked so far, and where more come from, by what nodes ask for.
 Chains = dict[Hashable, "tuple[list[Registration], Iterator[Registration]]"]
 
 
-def put_off(context: KernelContext, node: Node) -> bool:
+def defer_init(context: KernelContext, node: Node) -> bool:
     """Whether the `init` of whoever has the node waits until the node is within its limits, which it is not as the file has it."""
     if not refusal(node):
         return False
@@ -31,7 +31,7 @@ def refusal(node: Node) -> str:
     return "" if registration is None or registration.limits is None else registration.limits.refusal(node)
 
 
-def hand_on(context: KernelContext, node: Node, declined: Declined) -> None:
+def fall_back(context: KernelContext, node: Node, declined: Declined) -> None:
     """Give a node to the next provider.
 
     Raises:
@@ -41,7 +41,7 @@ def hand_on(context: KernelContext, node: Node, declined: Declined) -> None:
     try:
         _give(context, node, declined)
     except OpletError as error:
-        raise context.explained(PrepareError, node, error, "failed to prepare") from declined
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from declined
 
 
 def _give(context: KernelContext, node: Node, declined: Declined) -> None:

@@ -73,7 +73,7 @@ def _run(context: KernelContext, node: Node) -> None:
     except (CancelledError, DeadlineError):
         raise  # no node's fault
     except failures() as error:
-        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     for tensor in node.outputs:
         if tensor.is_variable:
             continue  # this was its first value; another kernel changes it
@@ -81,4 +81,4 @@ def _run(context: KernelContext, node: Node) -> None:
         tensor.allocation = _COMPUTED
     node.temporaries = []
     node.kept = None, None  # it does not run again
-    context.session.memory.give_back(node)
+    context.session.memory.release(node)

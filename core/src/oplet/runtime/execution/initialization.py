@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from oplet.errors import OpletError, PrepareError, failures
 from oplet.ops.context import Declined, Node
-from oplet.runtime.execution.fallback import hand_on, put_off, refusal
+from oplet.runtime.execution.fallback import defer_init, fall_back, refusal
 from oplet.runtime.execution.kernel_context import KernelContext
 
-__all__ = ["free", "initialize", "is_taken"]
+__all__ = ["free", "initialize", "initialize_provider"]
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
@@ -20,17 +20,17 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
     """
     for node in nodes:
         registration = node.registration
-        if registration is None or registration.init is None or put_off(context, node):
+        if registration is None or registration.init is None or defer_init(context, node):
             continue
         buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
         try:
             node.user_data = registration.init(context, buffer)
         except failures() as error:
-            raise context.explained(PrepareError, node, error, "failed to initialize") from error
+            raise context.node_error(PrepareError, node, error, "failed to initialize") from error
         context.subgraph.initialized[node] = None
 
 
-def is_taken(context: KernelContext, node: Node) -> bool:
+def initialize_provider(context: KernelContext, node: Node) -> bool:
     """Whether the node is within the limits of whoever has it, who is initialized then; else the next one has it.
 
     Raises:
@@ -38,7 +38,7 @@ def is_taken(context: KernelContext, node: Node) -> bool:
         OpConflictError, ResolverError: several packages are next, or its kernel cannot be imported.
     """
     if reason := refusal(node):
-        hand_on(context, node, Declined(reason))
+        fall_back(context, node, Declined(reason))
         return False
     if node.providers is not None and not node.providers.started:
         initialize(context, [node])
@@ -60,7 +60,7 @@ def free(context: KernelContext, nodes: Iterable[Node]) -> None:
                 try:
                     registration.free(context, user_data)
                 except failures() as error:
-                    failure = failure or context.explained(PrepareError, node, error, "failed to free")
+                    failure = failure or context.node_error(PrepareError, node, error, "failed to free")
         node.user_data = None
     if failure is not None:
         raise failure

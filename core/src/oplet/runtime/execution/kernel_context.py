@@ -13,7 +13,7 @@ from oplet.ops.callee import Callee
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.serving.registration import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
-from oplet.runtime.describe.node_errors import explained
+from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.describe.profiler import Event
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
@@ -159,7 +159,7 @@ class KernelContext(Context):
         inner = {tensor for replaced in params.nodes for tensor in replaced.outputs}.difference(params.output_tensors)
         for tensor in inner:
             if tensor.allocation is Allocation.COMPUTED:
-                self.session.memory.give_back(tensor)
+                self.session.memory.release(tensor)
                 tensor.provide(None)
 
     # For the runtime -----------------------------------------------------------------------------------------
@@ -168,6 +168,6 @@ class KernelContext(Context):
         """Memory of its own for a tensor, see `MemoryAccount.new_array`."""
         return self.session.memory.new_array(tensor, zeroed=zeroed)
 
-    def explained(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
-        """The error of one of the subgraph's nodes; arguments as for `describe.failures.explained`."""
-        return explained(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")
+    def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
+        """The error of one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
+        return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")

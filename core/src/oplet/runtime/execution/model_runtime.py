@@ -22,7 +22,7 @@ from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.runtime.memory.values import as_tensor_value
 from oplet.runtime.memory.views import Views
 from oplet.runtime.resolving import check_resolved, find_registration, resolve_nodes, running_nodes
-from oplet.runtime.threads.numpy_settings import Arithmetic
+from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
@@ -76,14 +76,14 @@ class ModelRuntime(Descriptions):
             self._model.check_files()
             nodes = running_nodes(self._subgraphs, subgraph_index)
             check_resolved(nodes, self._session.resolver, self._manager.advice, self._model.name)
-            with Arithmetic():
+            with KernelNumpySettings():
                 self._session.runners[subgraph_index].allocate()
 
     def _invoke(self, subgraph_index: int) -> None:
         self._ensure_idle()
         self._model.check_files()
         subgraph = self._subgraph(subgraph_index)
-        with Arithmetic():
+        with KernelNumpySettings():
             self._session.runners[subgraph_index].invoke()
             if subgraph.delegation_reports and not self.allow_buffer_handle_output:
                 for index in subgraph.read:
@@ -98,7 +98,7 @@ class ModelRuntime(Descriptions):
             raise PrepareError(str(error)) from error
 
     def _set(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         tensor = self._tensor(tensor_index, subgraph_index)
         array = as_tensor_value(tensor, value)
         if not tensor.has_data:
@@ -117,7 +117,7 @@ class ModelRuntime(Descriptions):
             LimitError: there is no memory for the copy.
             ModelError: the model's file was cut short.
         """
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         tensor = self._readable(tensor_index, subgraph_index)
         if not self._subgraphs[subgraph_index].still_holds(tensor):
             raise TensorError(
@@ -141,7 +141,7 @@ class ModelRuntime(Descriptions):
 
     def reset_all_variables(self) -> None:
         """Set all variable tensors to zero."""
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         for executor in self._executors:
             executor.reset_variables()
 
@@ -161,7 +161,7 @@ class ModelRuntime(Descriptions):
             raise StateError(f"The interpreter of {self._model.name} was closed and cannot run any more; make another one.")
 
     def _ensure_idle(self) -> None:
-        self._session.ensure_free()
+        self._session.ensure_unlocked()
         for backend in self._backends.values():
             backend.ensure_idle()
 
@@ -172,7 +172,7 @@ class ModelRuntime(Descriptions):
             StateError: another thread is using the interpreter (a RuntimeError).
         """
         if self._executors:
-            self._session.ensure_free()
+            self._session.ensure_unlocked()
         self._closed = True
         try:
             while self._backends:
@@ -195,6 +195,6 @@ class ModelRuntime(Descriptions):
                 self.close()
             finally:
                 if self._executors:
-                    self._session.dissolve()
+                    self._session.drop_references()
         except failures() as error:  # a destructor has nobody to raise to
             warnings.warn(text_of(error), ResourceWarning, stacklevel=1)

@@ -8,18 +8,18 @@ from oplet.errors import PrepareError, failures
 from oplet.ops.context import Declined, Node
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.checks import check_inputs, check_prepared
-from oplet.runtime.execution.fallback import hand_on
+from oplet.runtime.execution.fallback import fall_back
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
-from oplet.runtime.execution.initialization import is_taken
+from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.allocation import allocate_own
 
-__all__ = ["prepare_node", "prepare_unless_it_waits", "propagate_shapes"]
+__all__ = ["prepare_node", "prepare_or_defer", "propagate_shapes"]
 
 _ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.DYNAMIC
 
 
-def prepare_unless_it_waits(context: KernelContext, node: Node) -> bool:
+def prepare_or_defer(context: KernelContext, node: Node) -> bool:
     """Prepare a node; False if it is refused and has to be prepared again, and then be refused, in `invoke`."""
     try:
         prepare_node(context, node)
@@ -38,20 +38,20 @@ def prepare_node(context: KernelContext, node: Node) -> None:
     """
     if node.providers is not None:
         node.providers.restart()
-    while not (is_taken(context, node) and _is_prepared(context, node)):
+    while not (initialize_provider(context, node) and _try_prepare(context, node)):
         pass  # somebody declined it, and the next one has it
 
 
-def _is_prepared(context: KernelContext, node: Node) -> bool:
-    _forget_last_time(context, node)
+def _try_prepare(context: KernelContext, node: Node) -> bool:
+    _reset_node(context, node)
     registration, memory = node.registration, context.session.memory
     if registration is None or registration.prepare is None:
         return True
     context.preparing = True
     inputs, outputs = node.inputs[:], node.outputs[:]
-    memory.give_back(node)
+    memory.release(node)
     node.charged = None
-    outer = memory.plan_for(node)
+    outer = memory.charge_to(node)
     declined: Declined | None = None
     try:
         check_inputs(node, memory)
@@ -60,17 +60,17 @@ def _is_prepared(context: KernelContext, node: Node) -> bool:
     except Declined as reason:
         declined = reason
     except failures() as error:
-        raise context.explained(PrepareError, node, error, "failed to prepare") from error
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     finally:
         context.preparing = False
-        memory.plan_for(outer)
+        memory.charge_to(outer)
     if declined is not None:
-        hand_on(context, node, declined)
+        fall_back(context, node, declined)
         return False
     return True
 
 
-def _forget_last_time(context: KernelContext, node: Node) -> None:
+def _reset_node(context: KernelContext, node: Node) -> None:
     """Take back what the last preparation said of the node's tensors."""
     context.were_dynamic.clear()
     for tensor in node.outputs:  # what is DYNAMIC or COMPUTED is so until its node is prepared again
@@ -84,7 +84,7 @@ def _forget_last_time(context: KernelContext, node: Node) -> None:
             tensor.allocation = _ARENA
     if node.temporaries:
         for tensor in node.temporaries:
-            context.session.memory.give_back(tensor)
+            context.session.memory.release(tensor)
         node.temporaries = []
     node.in_place = ()
 
@@ -118,7 +118,7 @@ def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) 
                     context.set_dynamic(tensor)
                 unknown.update(made)
             elif node.registration is not None and not is_folded(subgraph, node):
-                prepared = prepare_unless_it_waits(context, node)
+                prepared = prepare_or_defer(context, node)
                 for tensor in () if prepared else node.outputs:
                     context.set_dynamic(tensor)
                 if not prepared or not fold(context, node):

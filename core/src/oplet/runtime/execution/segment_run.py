@@ -69,4 +69,4 @@ def _run_by_the_clock(context: KernelContext, segment: Segment) -> None:
 def _failure(context: KernelContext, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
     """The error of the node whose thunk the iterator handed out last."""
     node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
-    return context.explained(InvokeError, node, error, "failed to invoke")
+    return context.node_error(InvokeError, node, error, "failed to invoke")

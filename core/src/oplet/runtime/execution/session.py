@@ -115,11 +115,11 @@ class Session:
         self.workers = Workers(num_threads)
         self._active: list[Subgraph] = []
         self._owner: int | None = None  # the thread that has the interpreter to itself now
-        self._holds = 0
+        self._locked = 0
         self._free = threading.Lock()
 
-    def hold(self) -> None:
-        """Have the interpreter for this thread until `let_go`, which every `hold` needs; a thread may hold it several times.
+    def lock(self) -> None:
+        """Have the interpreter for this thread until `unlock`, which every `lock` needs; a thread may hold it several times.
 
         Raises:
             StateError: another thread has it.
@@ -129,16 +129,16 @@ class Session:
             if not self._free.acquire(blocking=False):
                 raise self._in_use()
             self._owner = mine
-        self._holds += 1
+        self._locked += 1
 
-    def let_go(self) -> None:
-        """Undo one `hold`."""
-        self._holds -= 1
-        if not self._holds:
+    def unlock(self) -> None:
+        """Undo one `lock`."""
+        self._locked -= 1
+        if not self._locked:
             self._owner = None
             self._free.release()
 
-    def ensure_free(self) -> None:
+    def ensure_unlocked(self) -> None:
         """Refuse to go on while another thread has the interpreter.
 
         Raises:
@@ -163,11 +163,11 @@ class Session:
             EnsureError: it is already: the subgraphs call each other in a circle.
             LimitError: the calls are nested too deeply.
         """
-        self.hold()
+        self.lock()
         try:
             self._check_call(subgraph)
         except BaseException:
-            self.let_go()
+            self.unlock()
             raise
         self._active.append(subgraph)
 
@@ -213,7 +213,7 @@ class Session:
             chain = " -> ".join(map(str, [*active[active.index(subgraph) :], subgraph]))
             raise EnsureError(f"the subgraphs call each other in a circle: {chain}; a call must not lead back to its caller.")
 
-    def dissolve(self) -> None:
+    def drop_references(self) -> None:
         """Let go of what refers back to it, so that all goes with the interpreter and not when Python looks for cycles."""
         self.subgraphs, self.runners, self.callees = [], [], []
 
@@ -222,4 +222,4 @@ class Session:
         self._active.pop()
         if not self._active:
             self.meter.end()
-        self.let_go()
+        self.unlock()

@@ -28,7 +28,7 @@ class MemoryAccount:
         self._strings: dict[Tensor | Node, int] = {}  # of tensors, besides their arrays
         self._own: dict[Tensor | Node, int] = {}  # tensors with memory outside of the arenas, nodes with what their kernels made
         self._total = 0
-        self._planned: Node | None = None  # the node whose kernel is being prepared or bound
+        self._charged: Node | None = None  # the node whose kernel is being prepared or bound
 
     def check_tensor(self, tensor: Tensor) -> int:
         """Refuse a tensor that is too large; return its bytes.
@@ -43,14 +43,14 @@ class MemoryAccount:
             )
         return nbytes
 
-    def take(self, tensor: Tensor) -> None:
+    def charge_tensor(self, tensor: Tensor) -> None:
         """Count the array that a tensor is about to get, in place of the one that it has.
 
         Raises:
             LimitError: it is too large, or all together are.
         """
         nbytes = self.check_tensor(tensor)
-        self.give_back(tensor)
+        self.release(tensor)
         if self._total + nbytes > self._most_together:
             self.check_arena(nbytes, tensor)
         self._own[tensor] = nbytes
@@ -65,17 +65,17 @@ class MemoryAccount:
         Raises:
             LimitError: it is more than is allowed, or than there is.
         """
-        self.take(tensor)
+        self.charge_tensor(tensor)
         try:
             return new_array(tensor, zeroed=zeroed)
         except (MemoryError, ValueError):
-            raise self.none_left(tensor.nbytes, tensor) from None
+            raise self.out_of_memory(tensor.nbytes, tensor) from None
 
-    def none_left(self, nbytes: int, largest: Tensor) -> LimitError:
+    def out_of_memory(self, nbytes: int, largest: Tensor) -> LimitError:
         """The error for memory that the machine does not have."""
         return LimitError(f"There is no memory for {nbytes} bytes in {self._model.name}; the largest part is {largest}.")
 
-    def keep(self, nbytes: int, what: str) -> None:
+    def charge_constant(self, nbytes: int, what: str) -> None:
         """Count what is kept as long as the interpreter: constants that are no views of the file.
 
         Raises:
@@ -88,13 +88,13 @@ class MemoryAccount:
             )
         self._total += nbytes
 
-    def give_back(self, owner: Tensor | Node) -> None:
+    def release(self, owner: Tensor | Node) -> None:
         """Take off the account what a tensor, or a node's kernel, held."""
         self._total -= self._own.pop(owner, 0)
         if self._strings:
             self._total -= self._strings.pop(owner, 0)
 
-    def hold_strings(self, tensor: Tensor) -> None:
+    def charge_strings(self, tensor: Tensor) -> None:
         """Count the strings that a tensor has now, in place of those that it had; the array that holds them is counted already.
 
         Raises:
@@ -109,9 +109,9 @@ class MemoryAccount:
                 f"Limits(max_arena_bytes={self._most_together}) allows no more."
             )
 
-    def plan_for(self, node: Node | None) -> Node | None:
+    def charge_to(self, node: Node | None) -> Node | None:
         """Charge a node from now on, None for nobody; returns the node that was charged so far."""
-        before, self._planned = self._planned, node
+        before, self._charged = self._charged, node
         return before
 
     def charge(self, nbytes: int) -> None:
@@ -122,11 +122,11 @@ class MemoryAccount:
         """
         if self._total + nbytes > self._most_together:
             raise LimitError(
-                f"{self._planned or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
+                f"{self._charged or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
                 f"with them; Limits(max_arena_bytes={self._most_together}) allows no more."
             )
-        if self._planned is not None:
-            self._own[self._planned] = self._own.get(self._planned, 0) + nbytes
+        if self._charged is not None:
+            self._own[self._charged] = self._own.get(self._charged, 0) + nbytes
             self._total += nbytes
 
     def check_arena(self, nbytes: int, largest: Tensor) -> None:

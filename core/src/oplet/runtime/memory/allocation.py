@@ -47,11 +47,11 @@ class SegmentAllocation:
 
     def __init__(self, subgraph: Subgraph, memory: MemoryAccount, *, preserve_all: bool) -> None:
         self._memory = memory
-        self._keeps_all = preserve_all
+        self._preserve_all = preserve_all
         self._last_use = subgraph.last_use
         self._end = len(subgraph.execution_plan)
         self._requests: list[Request] = []
-        self._lives: dict[Tensor, int] = {}  # what nodes write, and where it is read last
+        self._last_reads: dict[Tensor, int] = {}  # what nodes write, and where it is read last
         self._in_place: dict[Tensor, Tensor] = {}  # outputs, and the inputs in whose memory they lie
 
     def request_input(self, tensor: Tensor) -> None:
@@ -64,30 +64,30 @@ class SegmentAllocation:
         Args:
             position: of the node in the plan.
         """
-        if node.in_place and (replaced := self._replaced(node, position)) is not None:
+        if node.in_place and (replaced := self._input_to_overwrite(node, position)) is not None:
             self._in_place[node.outputs[0]] = replaced
         for tensor in node.outputs:
             last = self._last_use.get(tensor.index, self._end)  # what nobody reads stays, as in LiteRT
             if self._request(tensor, position, last):
-                self._lives[tensor] = last
+                self._last_reads[tensor] = last
         for tensor in node.temporaries:
             self._request(tensor, position, position)
 
-    def _replaced(self, node: Node, position: int) -> Tensor | None:
+    def _input_to_overwrite(self, node: Node, position: int) -> Tensor | None:
         """The input in whose memory the node's first output is to lie, if there is one."""
         output = node.outputs[0] if node.outputs else None
         if (
             output is None
             or node.delegate is not None
-            or self._keeps_all
+            or self._preserve_all
             or output.allocation is not _ARENA
             or output.is_variable
             or output.delegate is not None
-            or output in self._lives
+            or output in self._last_reads
         ):
             return None
         for tensor in node.in_place:
-            if self._lives.get(tensor) == position and tensor.delegate is None and tensor.nbytes == output.nbytes:
+            if self._last_reads.get(tensor) == position and tensor.delegate is None and tensor.nbytes == output.nbytes:
                 return tensor
         return None
 
@@ -95,7 +95,7 @@ class SegmentAllocation:
         """Request arena memory, or give the tensor memory of its own; True if it goes into the arena."""
         dtype = tensor.dtype
         if tensor.allocation is _ARENA and not dtype.hasobject and (nbytes := prod(tensor.shape) * dtype.itemsize):
-            if self._keeps_all:
+            if self._preserve_all:
                 first, last = 0, self._end
             self._requests.append((tensor, Lifetime(nbytes, first, last)))
             return True
@@ -116,7 +116,7 @@ class SegmentAllocation:
         """
         requests = self._requests
         if offered:
-            requests = [request for request in requests if not self._take(*request, offered)]
+            requests = [request for request in requests if not self._use_offered(*request, offered)]
         if not requests:
             return
         largest = max(requests, key=lambda request: request[1].nbytes)[0]
@@ -125,7 +125,7 @@ class SegmentAllocation:
         numbers: dict[Tensor, int] = {}
         lifetimes: list[Lifetime] = []
         for tensor, life in requests:
-            memory.give_back(tensor)
+            memory.release(tensor)
             replaced = self._in_place.get(tensor)
             if replaced in numbers:  # and not in memory that was offered
                 number = numbers[tensor] = numbers[replaced]
@@ -141,7 +141,7 @@ class SegmentAllocation:
         try:
             arena = segment.arena = aligned_bytes(plan.nbytes, zeroed=False)
         except MemoryError:
-            raise memory.none_left(plan.nbytes, largest) from None
+            raise memory.out_of_memory(plan.nbytes, largest) from None
         segment.requests, segment.offsets = requests, [plan.offsets[numbers[tensor]] for tensor, _ in requests]
         for (tensor, _), offset in zip(requests, segment.offsets):
             tensor.provide(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
@@ -149,12 +149,12 @@ class SegmentAllocation:
             if life.last == self._end:  # the caller may read it before a node has written it
                 tensor.data.fill(0)
 
-    def _take(self, tensor: Tensor, life: Lifetime, offered: Mapping[Tensor, Array]) -> bool:
+    def _use_offered(self, tensor: Tensor, life: Lifetime, offered: Mapping[Tensor, Array]) -> bool:
         """Give a tensor the memory that a kernel offers for it; True if there is some and it fits."""
         array = offered.get(tensor)
         if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):  # given another shape since
             return False
-        self._memory.give_back(tensor)
+        self._memory.release(tensor)
         tensor.provide(array)
         if life.last == self._end:
             array.fill(0)

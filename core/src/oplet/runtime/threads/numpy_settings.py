@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet.runtime.threads.blas import SINGLE_THREADED
 
-__all__ = ["Arithmetic", "adopt"]
+__all__ = ["KernelNumpySettings", "apply_numpy_settings"]
 
 #: Elements. Where an operand is repeated along an axis whose inner part is shorter than numpy's buffer (8192 elements
 #: unless it is told otherwise), numpy copies that operand again and again into its buffer; adding a bias to each row takes
@@ -21,7 +21,7 @@ __all__ = ["Arithmetic", "adopt"]
 _BUFFER = 512
 
 
-def adopt() -> None:
+def apply_numpy_settings() -> None:
     """Set numpy up for kernels in this thread, for good; the first thing that a thread of `Workers` does."""
     # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
     np.seterr(all="ignore")
@@ -38,7 +38,7 @@ def _settings() -> tuple[contextvars.ContextVar[Any], Any] | None:
         return None
     context = contextvars.copy_context()
     before = dict(context)
-    context.run(adopt)
+    context.run(apply_numpy_settings)
     changed = [(variable, value) for variable, value in context.items() if before.get(variable) is not value]
     return changed[0] if len(changed) == 1 else None
 
@@ -46,7 +46,7 @@ def _settings() -> tuple[contextvars.ContextVar[Any], Any] | None:
 _SETTINGS = _settings()
 
 
-class Arithmetic:
+class KernelNumpySettings:
     """A context manager for one use: numpy's settings for kernels in this thread, and the settings of before at its end."""
 
     __slots__ = ("_before",)
@@ -58,7 +58,7 @@ class Arithmetic:
             self._before: Any = _SETTINGS[0].set(_SETTINGS[1])
         else:
             self._before = np.geterr(), np.getbufsize()
-            adopt()
+            apply_numpy_settings()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if SINGLE_THREADED is not None:

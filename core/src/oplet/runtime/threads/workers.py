@@ -23,7 +23,7 @@ from typing import Any
 
 from oplet.ops.checkpoint import Meter, current_meter, swap_meter
 from oplet.ops.node import Thunk
-from oplet.runtime.threads.numpy_settings import adopt
+from oplet.runtime.threads.numpy_settings import apply_numpy_settings
 
 __all__ = ["Workers"]
 
@@ -87,13 +87,13 @@ class Workers:
 
 
 def _work(tasks: SimpleQueue[_Task | None]) -> None:
-    adopt()
+    apply_numpy_settings()
     moved = 0.0
     while (task := tasks.get()) is not None:
         part, meter, core, done = task
         if core >= 0 and core == _current_core() and time.monotonic() > moved + _BETWEEN_MOVES:
             moved = time.monotonic()
-            _leave(core)
+            _move_off(core)
         failure: BaseException | None = None
         swap_meter(meter)
         try:
@@ -118,7 +118,7 @@ def _find_current_core() -> Callable[[], int]:
 _current_core = _find_current_core()
 
 
-def _leave(core: int) -> None:
+def _move_off(core: int) -> None:
     """Move this thread to another core, if it may use any."""
     if sys.platform != "linux":
         return
