@@ -78,9 +78,9 @@ def test_a_thread_that_leaves_the_core_of_the_other_may_use_it_later(monkeypatch
     usable = os.sched_getaffinity(0)
     here = min(usable)
     left: list[int] = []
-    leave = runtime_workers._leave
+    leave = runtime_workers._move_off
     monkeypatch.setattr(runtime_workers, "_current_core", lambda: here)
-    monkeypatch.setattr(runtime_workers, "_leave", lambda core: (left.append(core), leave(core)))
+    monkeypatch.setattr(runtime_workers, "_move_off", lambda core: (left.append(core), leave(core)))
     seen: list[set[int]] = []
     workers = Workers(2)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""How far a model itself moves its outputs when its inputs move by what no engine can be blamed for."""
+"""The sensitivity of a model: how far its outputs move when its inputs move by a rounding error."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ __all__ = ["SENSITIVITY_FACTOR", "output_sensitivity"]
 Array = NDArray[Any]
 Answers = Sequence[Mapping[Any, Array]]
 
-#: An engine that is as right as the built-in kernels may be off by so many times what was seen.
+#: An engine as accurate as the built-in kernels may differ from them by so many times what the perturbed inputs showed.
 SENSITIVITY_FACTOR = 2.0
-#: How often the inputs are nudged to see what the model makes of it.
+#: The number of runs with perturbed inputs.
 _PERTURBATIONS = 2
 
 
 def output_sensitivity(
     answers: Callable[[np.random.Generator | None], Answers], pairs: Mapping[Any, tuple[float, int]]
 ) -> dict[Any, float]:
-    """By which part of its scale each output may be off: twice as far as nudged inputs move it.
+    """The error that each output may have, as a fraction of its scale: twice as far as perturbed inputs move it.
 
-    0 for outputs that move by themselves from run to run: what comes of random numbers says nothing here; nor does what moves to
-    another shape or to where it is not finite.
+    0 for outputs that differ between runs on equal inputs (random numbers), and for moves to another shape or to infinity, as
+    neither says anything of rounding.
 
     Args:
-        answers: the outputs of successive runs, by a key each; of inputs that are nudged by this generator, or as they are.
+        answers: runs the model and returns its outputs by key, one mapping per run: on inputs that this generator perturbs, or on the
+            inputs as they are if None.
         pairs: each output's scale and zero point.
     """
     random = np.random.default_rng(0)
