@@ -1,4 +1,4 @@
-"""What op and delegate authors test with.
+"""The test kit for authors of ops and delegates: models of a few nodes, one-line runs, and contracts to inherit from.
 
 Example:
     >>> from oplet.testing import OpContract, Spec, one_op_model, run_op

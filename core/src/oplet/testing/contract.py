@@ -43,19 +43,18 @@ _RACE = 0.25
 
 
 class Contract:
-    """What a subclass says about its subject; `model` and `inputs` are all that is needed.
+    """The tests that ops and delegates share. A subclass sets `model` and `inputs`, and may set the other attributes.
 
     Attributes:
-        model: the bytes of a model with the subject in it.
-        inputs: one array per input of the model.
+        model: the bytes of a model that has the op or delegate under test do its work.
+        inputs: one array per input of the model, with the dtypes of the model.
         other_inputs: other values of the same shapes; by default `inputs` with the order of their elements reversed.
-        resized: values of other shapes; by default `inputs` twice, one after the other along the first axis. () where
-            the shapes cannot change.
-        empty: values without elements; by default `inputs` without their rows. () where there are none.
-        refuses_empty: whether such values are refused, with `ensure`, in place of being run.
-        stateful: whether an answer depends on earlier runs; checks that compare runs start afresh then.
-        reference: a function of the inputs that returns the right outputs, one array or a list; None where there is none. It is asked
-            for `inputs`, `other_inputs`, `resized` and `empty`.
+        resized: values of other shapes; by default `inputs` repeated along the first axis. () where the shapes cannot change.
+        empty: values with a dimension of 0; by default `inputs` without their rows. () where there are none.
+        refuses_empty: whether `prepare` refuses such values with `ensure`, in place of running them.
+        stateful: whether an answer depends on earlier runs; checks then compare only runs of new interpreters.
+        reference: a function of the inputs that returns the expected output, or a list of them; None where there is none. It is
+            called with `inputs`, `other_inputs`, `resized` and `empty`.
         rtol: relative tolerance between two answers of the same kernel.
         atol: absolute tolerance.
         op_resolver: registrations to use before those of plugins.
@@ -79,7 +78,7 @@ class Contract:
 
     @contextmanager
     def opened(self, **arguments: Any) -> Iterator[Interpreter]:
-        """An interpreter with the subject in it, closed at the end."""
+        """An interpreter of the model, closed at the end; the arguments are for its constructor."""
         self._check_attributes()
         given = {"model_content": self.model, "op_resolver": self.op_resolver, "plugins": self.plugins, **arguments}
         interpreter = Interpreter(**given)
@@ -106,12 +105,16 @@ class Contract:
             )
 
     def fresh(self, values: Values) -> list[NDArray[Any]]:
-        """The answer of an interpreter that ran nothing else."""
+        """The outputs of a new interpreter on these inputs."""
         with self.opened() as interpreter:
             return run(interpreter, values)
 
     def same(self, got: Values, wanted: Values, rule: str) -> None:
-        """Fail with the rule unless two answers agree."""
+        """Compare two lists of outputs: dtypes, shapes, floats within `rtol` and `atol`, all else exactly.
+
+        Raises:
+            AssertionError: they differ; the message begins with `rule`.
+        """
         for number, (one, other) in enumerate(zip(got, wanted)):
             check(one.dtype == other.dtype, f"{rule}: output {number} is {one.dtype}, not {other.dtype}")
             check(one.shape == other.shape, f"{rule}: output {number} has the shape {one.shape}, not {other.shape}")
@@ -230,7 +233,7 @@ class Contract:
         with self.opened() as interpreter:
             try:
                 run(interpreter, self.inputs)
-                outputs = [t for node in plan(interpreter) for t in node.outputs if not t.is_dynamic]  # known once it is prepared
+                outputs = [t for node in plan(interpreter) for t in node.outputs if not t.is_dynamic]  # valid after `prepare`
                 before = [t.data for t in outputs]
                 run(interpreter, self._others())
             except PluginError as error:

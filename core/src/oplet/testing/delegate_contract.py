@@ -26,13 +26,13 @@ __all__ = ["DelegateContract"]
 
 
 class DelegateContract(Contract):
-    """Tests that every delegate must pass; see `Contract` for what a subclass may say.
+    """Tests that every delegate must pass; see `Contract` for the other attributes.
 
     Attributes:
-        delegate: its name, as `load_delegate` takes it, or a class or function that takes the options.
-        options: what it is told.
+        delegate: the delegate's name, as `load_delegate` takes it, or a class or function that takes the options.
+        options: the delegate's options.
 
-    The model's nodes must be served without the delegate too, for the answers are compared.
+    Kernels must serve the model's nodes without the delegate too, since their answers are compared with the delegate's.
 
     Example:
         >>> import numpy as np
@@ -47,7 +47,7 @@ class DelegateContract(Contract):
     options: ClassVar[Mapping[str, Any]] = {}
 
     def make_delegate(self) -> Delegate:
-        """A delegate of the kind under test."""
+        """A new delegate with the contract's options."""
         maker = type(self).__dict__.get("delegate", self.delegate)
         if isinstance(maker, staticmethod):
             maker = maker.__func__
@@ -103,7 +103,7 @@ class DelegateContract(Contract):
                         run(interpreter, self.inputs)
             except OpletError as error:
                 check(INJECTED in str(error), f"{_when(trouble)}, it fails in another place too: {error}")
-            gc.collect()  # an interpreter whose constructor failed
+            gc.collect()  # frees the interpreter if its constructor failed
             check(not spy.strays, f"{_when(trouble)}, free was called with what no init had returned")
             check(
                 spy.inits == spy.frees and not spy.live,
@@ -149,7 +149,7 @@ class DelegateContract(Contract):
 def _with_spy(delegate: Delegate, spy: RegistrationSpy, trouble: str = "") -> Delegate:
     """The delegate itself, whose `prepare` gets a context with a spy, or one in which claiming nodes fails."""
     prepare = delegate.prepare
-    # The instance's own, so that it stays the delegate that its kernels know.
+    # Set on the instance, since the delegate must stay the object that its kernels know.
     delegate.prepare = lambda context: prepare(_SpyContext(context, spy, trouble))  # type: ignore[method-assign]
     return delegate
 
@@ -224,10 +224,10 @@ class _SpyContext(DelegateContext):
 
 
 def _others_in_use(interpreter: Interpreter, kernel: Node) -> list[Tensor]:
-    """The tensors that a kernel must leave as they are: made by others, and read by it or by what runs after it."""
+    """The tensors that a kernel must not change: inputs, constants and other nodes' outputs that it or a later node reads."""
     nodes = plan(interpreter)
     if kernel not in nodes:
-        return []  # of a subgraph that is called
+        return []  # it is in a subgraph that another one calls
     position = nodes.index(kernel)
     subgraph = graph(interpreter)
     made = [subgraph.tensors[index] for index in subgraph.inputs]

@@ -24,7 +24,7 @@ class OpContract(Contract):
     """Tests that every op must pass; see `Contract` for what a subclass may say.
 
     Attributes:
-        max_version: the newest version of the op that the kernel knows; by default the newest that is registered.
+        max_version: the newest version of the op that the kernel serves; by default the newest that is registered.
 
     Example:
         >>> import numpy as np
@@ -118,7 +118,7 @@ class OpContract(Contract):
         except PrepareError as error:
             check(isinstance(error.__cause__, OpletError), f"with {what}, it fails in place of refusing with `ensure`: {error}")
         except ModelError:
-            return  # such a model is no model
+            return  # the verifier refused it before any kernel saw it
 
     def test_a_version_that_it_does_not_know_is_refused(self) -> None:
         root = Model.from_bytes(self.model).root
@@ -152,4 +152,4 @@ def _reference(value: Any) -> weakref.ref[Any] | None:
     try:
         return weakref.ref(value)
     except TypeError:
-        return None  # numbers, strings, None: nothing that one could hold too long
+        return None  # numbers, strings and None take no weak references

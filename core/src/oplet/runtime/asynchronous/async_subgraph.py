@@ -1,4 +1,4 @@
-"""A subgraph that one delegate's kernel runs asynchronously: what is checked for every kernel before it is called.
+"""A subgraph that one delegate's kernel runs asynchronously, with the checks that are made before each call of the kernel.
 
 Rules and messages: tflite/core/async/async_subgraph.cc of google-ai-edge/LiteRT.
 """
@@ -58,7 +58,7 @@ class AsyncSubgraph:
 
     @property
     def is_current(self) -> bool:
-        """Whether the subgraph is still run by that one node; another delegate may have changed it."""
+        """Whether that one node still runs the whole subgraph; another delegate may have changed the plan."""
         return self.subgraph.execution_plan == [self.node.index] and self.subgraph.nodes[self.node.index] is self.node
 
     # Buffers -------------------------------------------------------------------------------------------------
@@ -189,8 +189,7 @@ class AsyncSubgraph:
             raise type(error)(f"Failed to finish task. {error}") from error.__cause__
 
     def close(self) -> None:
-        """Finish every task, after its execution has ended; nothing can be started afterwards. The first error is
-        raised after all were finished."""
+        """Wait for every task and finish it; nothing can be started afterwards. The first error is raised when all are finished."""
         self._closed = True
         failure: OpletError | None = None
         with self._lock:
@@ -209,10 +208,10 @@ class AsyncSubgraph:
     # Checks --------------------------------------------------------------------------------------------------
 
     def ensure_idle(self) -> None:
-        """Refuse to change or run the subgraph while a task is in flight, since they work on the same memory.
+        """Check that no task is in flight, since changing or running the subgraph uses the same memory.
 
         Raises:
-            StateError: one is.
+            StateError: a task is in flight.
         """
         self._ensure_open()
         count = len(self._in_flight())
@@ -243,11 +242,11 @@ class AsyncSubgraph:
     def _call(self, cls: type[OpletError], what: str, method: Callable[..., Result], *arguments: Any) -> Result:
         try:
             return method(*arguments)
-        except failures() as error:  # whatever a stranger's kernel raises
+        except failures() as error:  # a third-party kernel may raise anything
             raise self._node_error(cls, what, error) from error
 
     def _attempt(self, what: str, method: Callable[..., None], *arguments: Any) -> OpletError | None:
-        """Call a method of the kernel; return its failure, told as `_call` tells it."""
+        """Call a method of the kernel; return its error, in place of raising it as `_call` does."""
         try:
             method(self._context, *arguments)
         except failures() as error:

@@ -21,7 +21,7 @@ def bind_node(context: KernelContext, node: Node) -> Thunk:
     """The thunk that runs a node: what its kernel's `bind` returns, or a call of its `invoke`.
 
     Raises:
-        StateError: the node has no kernel, or one that cannot run.
+        StateError: the node has no kernel, or its kernel has neither `bind` nor `invoke`.
         PrepareError: `bind` fails.
     """
     thunk = _bound(context, node)
@@ -51,7 +51,7 @@ def _bound(context: KernelContext, node: Node) -> Thunk:
 
 
 def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount) -> None:
-    """Run a node, and count the strings that it made."""
+    """Run a node, and charge the strings that it wrote to the memory account."""
     thunk()
     for tensor in strings:
         if tensor.has_data:

@@ -1,4 +1,4 @@
-"""`init` and `free` of the nodes' registrations: once each for every node, whatever fails in between."""
+"""`init` and `free` of the nodes' registrations: each `init` is followed by exactly one `free`, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["free", "initialize", "initialize_provider"]
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
-    """Call `init` of each node's registration; what was initialized is freed by `free`, also after a failure.
+    """Call `init` of each node's registration, in order.
 
     Raises:
-        PrepareError: one fails; those before it are initialized.
+        PrepareError: one fails; those before it are initialized, and have to be freed.
     """
     for node in nodes:
         registration = node.registration
@@ -31,11 +31,12 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
 
 
 def initialize_provider(context: KernelContext, node: Node) -> bool:
-    """Whether the node is within the limits of whoever has it, who is initialized then; else the next one has it.
+    """Initialize the node's provider if that is still to be done; False if the node is beyond its limits and went to the next provider.
 
     Raises:
-        PrepareError: there is no next one, or `init` fails.
-        OpConflictError, ResolverError: several packages are next, or its kernel cannot be imported.
+        PrepareError: there is no next provider, or `init` fails.
+        OpConflictError: several packages come next.
+        ResolverError: the next kernel cannot be imported.
     """
     if reason := refusal(node):
         fall_back(context, node, Declined(reason))
@@ -47,7 +48,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
 
 
 def free(context: KernelContext, nodes: Iterable[Node]) -> None:
-    """Call `free` for those of the nodes that were initialized, once, in node order; the first failure is raised at the end."""
+    """Call `free` for each of the nodes that is initialized, in node order; the first error is raised at the end."""
     initialized = context.subgraph.initialized
     failure: OpletError | None = None
     for node in sorted(nodes, key=lambda node: node.index):

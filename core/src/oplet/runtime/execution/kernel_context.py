@@ -1,4 +1,4 @@
-"""The context of kernels: what they may ask of the subgraph that they are part of, carried out on its data."""
+"""The context of kernels: the `Context` of one subgraph, carried out on its data."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from oplet.schema.enums import TensorType
 
 __all__ = ["KernelContext"]
 
-#: Whoever reads such a tensor has been bound to its memory.
+#: Allocations whose memory other nodes were bound to, so that it must not be replaced while the graph runs.
 _PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 
 
 class KernelContext(Context):
-    """One subgraph as kernels see it; the executor holds one and hands it to them.
+    """The context of one subgraph's kernels; its executor holds it and passes it to them.
 
     Attributes:
-        session: what the subgraphs of the interpreter share.
+        session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
-        preparing: whether a kernel is in its `prepare`.
-        offered: memory that kernels offered for tensors since the segment's first was prepared.
-        were_dynamic: outputs of the kernel in its `prepare` that were dynamic before.
+        preparing: whether a kernel's `prepare` runs now.
+        offered: memory that the segment's kernels offered for tensors.
+        were_dynamic: outputs of the node that is being prepared that were dynamic before.
     """
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
@@ -94,13 +94,13 @@ class KernelContext(Context):
             if tensor.allocation is Allocation.CONSTANT:
                 raise EnsureError(f"Attempting to resize a fixed-size tensor: {tensor} is a constant.")
             tensor.shape = wanted
-            self.session.memory.check_tensor(tensor)  # before the kernel plans its work for it
+            self.session.memory.check_tensor(tensor)  # before the kernel computes tables of that size
         else:
             tensor.shape = wanted
 
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self.were_dynamic:
-            tensor.provide(None)  # its memory was planned, and is shared with others
+            tensor.provide(None)  # its memory is in the arena, which other tensors share
         self.were_dynamic.discard(tensor)
         tensor.allocation = Allocation.DYNAMIC
 
@@ -110,7 +110,7 @@ class KernelContext(Context):
         tensor.shape = array.shape
         tensor.allocation = Allocation.COMPUTED
         if before is not None and not before.flags.writeable and np.array_equal(before, array):
-            return  # the same array as before, so that what was folded from it stays valid
+            return  # keep the array, so that nodes which were folded from it stay valid
         array.flags.writeable = False
         tensor.provide(array)
 
@@ -165,9 +165,9 @@ class KernelContext(Context):
     # For the runtime -----------------------------------------------------------------------------------------
 
     def new_array(self, tensor: Tensor, *, zeroed: bool = True) -> Array:
-        """Memory of its own for a tensor, see `MemoryAccount.new_array`."""
+        """A new array for a tensor, charged to the memory account, see `MemoryAccount.new_array`."""
         return self.session.memory.new_array(tensor, zeroed=zeroed)
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
-        """The error of one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
+        """An error that names one of the subgraph's nodes; arguments as for `describe.node_errors.node_error`."""
         return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")

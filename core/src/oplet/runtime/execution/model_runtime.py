@@ -1,4 +1,4 @@
-"""The runtime of a model: its subgraphs by index, loaded, resized, fed, run and read. The interpreter's methods are on top of it."""
+"""The base class of the interpreter: loads, resizes, feeds, runs and reads a model's subgraphs, each by its index."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["ModelRuntime"]
 class ModelRuntime(Descriptions):
     """The part of an interpreter that runs its subgraphs, each by its index."""
 
-    #: Leave a delegate's outputs in its buffers after `invoke`; they are copied when they are read.
+    #: Whether a delegate's outputs stay in its buffers after `invoke`, and are copied when they are read.
     allow_buffer_handle_output: bool = False
 
     _manager: PluginManager
@@ -58,7 +58,7 @@ class ModelRuntime(Descriptions):
         live = reached(root.subgraphs or [], entry_subgraphs(root))
         nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
         resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
-        # What nothing calls may lack its kernels: resolvers made for the model leave them out.
+        # Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
         for node in (node for subgraph in self._subgraphs if subgraph.index not in live for node in subgraph.nodes):
             node.registration = find_registration(node, session.resolver)
         try:
@@ -109,11 +109,15 @@ class ModelRuntime(Descriptions):
         tensor.data_is_stale = False
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> NDArray[Any]:
-        """A copy of a tensor's value; a numpy scalar if it is a number without dimensions, as LiteRT gives it.
+        """A copy of a tensor's value; a numpy scalar for a number without dimensions, as in LiteRT.
+
+        Args:
+            tensor_index: the 'index' of its details.
+            subgraph_index: the subgraph that the tensor is in.
 
         Raises:
             TensorError: there is no such tensor, it has no memory yet, or it is an intermediate one whose memory
-                another tensor took over (LiteRT returns that tensor's bytes); a ValueError.
+                another tensor uses since (LiteRT returns that tensor's bytes); a ValueError.
             LimitError: there is no memory for the copy.
             ModelError: the model's file was cut short.
         """
@@ -146,7 +150,7 @@ class ModelRuntime(Descriptions):
             executor.reset_variables()
 
     def release_non_persistent_memory(self) -> None:
-        """Give back the memory of everything but constants and variables; `allocate_tensors` takes it again.
+        """Release the memory of all tensors but constants and variables; `allocate_tensors` allocates it again.
 
         Raises:
             ViewError: a numpy view of a tensor is still alive (a RuntimeError).
@@ -166,7 +170,7 @@ class ModelRuntime(Descriptions):
             backend.ensure_idle()
 
     def close(self) -> None:
-        """Free what the kernels hold; the interpreter cannot run afterwards. Also happens when it is collected.
+        """Free the kernels' state and end the threads; the interpreter cannot run afterwards. Garbage collection closes it too.
 
         Raises:
             StateError: another thread is using the interpreter (a RuntimeError).
@@ -184,7 +188,7 @@ class ModelRuntime(Descriptions):
             for executor in self._executors:
                 try:
                     executor.close()
-                except OpletError as error:  # the others have something to free too
+                except OpletError as error:  # the other executors still have to be closed
                     failure = failure or error
             if failure is not None:
                 raise failure
@@ -196,5 +200,5 @@ class ModelRuntime(Descriptions):
             finally:
                 if self._executors:
                     self._session.drop_references()
-        except failures() as error:  # a destructor has nobody to raise to
+        except failures() as error:  # Python ignores what a destructor raises
             warnings.warn(text_of(error), ResourceWarning, stacklevel=1)

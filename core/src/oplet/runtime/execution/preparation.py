@@ -1,4 +1,4 @@
-"""Preparation: shapes, types and scratch of a node for the inputs of now, asked of its kernel."""
+"""Preparation: a node's kernel checks its inputs, sets its outputs' shapes and types, and requests scratch memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.
 
 
 def prepare_or_defer(context: KernelContext, node: Node) -> bool:
-    """Prepare a node; False if it is refused and has to be prepared again, and then be refused, in `invoke`."""
+    """Prepare a node; False if its kernel refuses it but LiteRT would do so only in `invoke`, where it is to be prepared again."""
     try:
         prepare_node(context, node)
     except PrepareError:
@@ -31,15 +31,15 @@ def prepare_or_defer(context: KernelContext, node: Node) -> bool:
 
 
 def prepare_node(context: KernelContext, node: Node) -> None:
-    """Have a node's kernel prepare it; where that one declines, the next one in the order of precedence.
+    """Prepare a node with its first provider that does not decline it.
 
     Raises:
-        PrepareError: the kernel refuses the node, or nobody is left to take it.
+        PrepareError: the kernel refuses the node, or all providers decline it.
     """
     if node.providers is not None:
         node.providers.restart()
     while not (initialize_provider(context, node) and _try_prepare(context, node)):
-        pass  # somebody declined it, and the next one has it
+        pass  # it was declined, and the next provider is tried
 
 
 def _try_prepare(context: KernelContext, node: Node) -> bool:
@@ -71,13 +71,13 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
 
 
 def _reset_node(context: KernelContext, node: Node) -> None:
-    """Take back what the last preparation said of the node's tensors."""
+    """Undo what the last `prepare` set for the node's tensors: allocations, temporaries and in-place inputs."""
     context.were_dynamic.clear()
     for tensor in node.outputs:  # what is DYNAMIC or COMPUTED is so until its node is prepared again
         allocation = tensor.allocation
         if allocation is _DYNAMIC:
             context.were_dynamic.add(tensor)
-            # Where a delegate replaced the node that said so, no more is known until the delegate's kernel says otherwise.
+            # An output of a delegate's kernel stays dynamic, as the replaced node was, until that kernel sets its shape.
             if node.delegate is None:
                 tensor.allocation = _ARENA
         elif allocation is _COMPUTED:
@@ -90,14 +90,14 @@ def _reset_node(context: KernelContext, node: Node) -> None:
 
 
 def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) -> Tensor | None:
-    """Prepare the nodes in order, without memory, so that a delegate sees the shapes that the inputs have now.
+    """Shape propagation: prepare the nodes in order, without memory, so that a delegate sees the shapes for the current inputs.
 
     Args:
-        plan: the nodes; those that run unless given.
+        context: the subgraph's context.
+        plan: indices of the nodes; the execution plan unless given.
 
     Returns:
-        The first tensor whose shape is known only while invoking, None if there is none. What is made from it is
-        dynamic too, until its own node is prepared.
+        The first tensor of dynamic shape, None if there is none. Tensors computed from it are dynamic too.
 
     Raises:
         PrepareError: a kernel refused its node.
@@ -124,7 +124,7 @@ def propagate_shapes(context: KernelContext, plan: Sequence[int] | None = None) 
                 if not prepared or not fold(context, node):
                     unknown.update(tensor for tensor in node.outputs if tensor.is_dynamic)
                     first = first or next((tensor for tensor in node.outputs if tensor.is_dynamic), None)
-            # else a custom op that waits for a delegate: the shapes of the file must do
+            # else a custom op that only a delegate may serve: its outputs keep the file's shapes
     finally:
         session.leave()
         subgraph.invalidate()

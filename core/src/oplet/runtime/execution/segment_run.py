@@ -1,4 +1,4 @@
-"""Running a segment: its thunks, one after the other, until they are done, one fails, or the run is to end."""
+"""The run of a segment: its thunks in order, until one fails, or a deadline or `cancel` ends the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     """Call the thunks of a segment.
 
     Raises:
-        CancelledError, DeadlineError: the run is to end.
+        CancelledError: another thread called `cancel`.
+        DeadlineError: the run took longer than `max_seconds`.
         InvokeError: a kernel failed.
     """
     session = context.session
@@ -43,7 +44,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
 
 
 def _run_by_the_clock(context: KernelContext, segment: Segment) -> None:
-    """Run with a look at the clock after each node, for the deadline and for the profiler."""
+    """Run the thunks and read the clock after each node, for the deadline and the profiler."""
     clock = time.perf_counter
     session = context.session
     meter, profiler = session.meter, session.profiler
@@ -67,6 +68,6 @@ def _run_by_the_clock(context: KernelContext, segment: Segment) -> None:
 
 
 def _failure(context: KernelContext, segment: Segment, remaining: Iterator[Thunk], error: BaseException) -> OpletError:
-    """The error of the node whose thunk the iterator handed out last."""
+    """The error of the node whose thunk came from the iterator last."""
     node = segment.nodes[len(segment.thunks) - operator.length_hint(remaining) - 1]
     return context.node_error(InvokeError, node, error, "failed to invoke")
