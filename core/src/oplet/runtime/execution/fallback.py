@@ -21,7 +21,7 @@ Chains = dict[Hashable, "tuple[list[Registration], Iterator[Registration]]"]
 
 
 def defer_init(context: KernelContext, node: Node) -> bool:
-    """Whether the node is beyond its provider's limits with the file's shapes; its `init` is then deferred until a node fits."""
+    """Whether the node is beyond its provider's limits with the file's shapes; its `init` is then deferred until it fits."""
     if not refusal(node):
         return False
     node.providers = _providers(context, node, started=False)

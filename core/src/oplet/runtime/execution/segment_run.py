@@ -26,7 +26,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     session = context.session
     meter, profiler = session.meter, session.profiler
     if meter.has_deadline or (profiler is not None and profiler.enabled):
-        _run_by_the_clock(context, segment)
+        _run_timed(context, segment)
         return
     stop = meter.reasons
     if stop:
@@ -43,7 +43,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
         raise _failure(context, segment, remaining, error) from error
 
 
-def _run_by_the_clock(context: KernelContext, segment: Segment) -> None:
+def _run_timed(context: KernelContext, segment: Segment) -> None:
     """Run the thunks and read the clock after each node, for the deadline and the profiler."""
     clock = time.perf_counter
     session = context.session
