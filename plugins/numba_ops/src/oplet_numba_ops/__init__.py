@@ -1,18 +1,17 @@
-"""Compiled kernels for hot built-in operators, which take the place of the numpy ones.
+"""Compiled kernels for hot built-in operators, which replace the numpy ones where they can.
 
-Each operator is one module of `oplet_numba_ops.ops`, named like the operator in lower case and holding its `REGISTRATION`. It is
-imported when a model needs it, and so is numba.
+Each operator is one module of `oplet_numba_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module,
+and with it numba, is imported when a model needs it.
 """
 
 from __future__ import annotations
 
 from oplet import MutableOpResolver, hookimpl
 
-#: Before builtin kernels, behind those that a user installs for what they compute.
+#: Precedence: before the built-in kernels, after plugins that a user installs for the ops they add.
 OPLET_TIER = "fast"
 
-#: The versions of each operator that are served, first to last: those of the numpy kernel, which serves what the compiled one
-#: does not.
+#: The versions of each operator that are served, first to last: those of the numpy kernel, to which nodes fall back.
 VERSIONS: dict[str, tuple[int, int]] = {
     "ADD": (1, 6),
     "ARG_MAX": (1, 3),
@@ -51,6 +50,6 @@ VERSIONS: dict[str, tuple[int, int]] = {
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Bring the operators; their modules are imported late."""
+    """Register the operators; their modules are imported when they are first used."""
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_numba_ops.ops.{name.lower()}:REGISTRATION", first, last)

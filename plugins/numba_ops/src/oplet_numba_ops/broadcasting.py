@@ -1,4 +1,4 @@
-"""How the smaller operand of an elementwise op repeats, in the few patterns that compiled loops know."""
+"""Broadcasting patterns: how the smaller operand of an elementwise op repeats, in the few patterns that compiled loops support."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Repetition", "repetition"]
 
 @dataclass(frozen=True)
 class Repetition:
-    """A large operand is `blocks` blocks of `rows` rows of `columns` elements.
+    """The larger operand as `blocks` blocks of `rows` rows of `columns` elements, and the smaller operand's step over them.
 
     Attributes:
         blocks: the number of blocks.
-        rows: in a block.
-        columns: in a row.
-        advance: how many elements of the small operand a block uses up; 0 where each block sees the same ones.
-        per_row: whether each row sees one element of the small operand; else it sees as many as it has.
+        rows: the rows of a block.
+        columns: the elements of a row.
+        advance: the elements of the small operand from one block to the next; 0 if each block reads the same ones.
+        per_row: whether each row reads one element of the small operand; otherwise it reads one for each of its own.
     """
 
     blocks: int

@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL: which of their nodes compiled loops serve."""
+"""ADD, SUB and MUL: the registrations, and the nodes that compiled loops serve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oplet_numba_ops.threads.team import ready
 
 __all__ = ["Operands", "operands", "pair_registration", "plan_product", "plan_sum"]
 
-#: The operand of the output's shape, the one that may repeat, how it does, and whether they were exchanged.
+#: The operand of the output's shape, the other one, its broadcasting pattern, and whether the two were exchanged.
 Operands = tuple[Tensor, Tensor, Repetition, bool]
 
 
@@ -29,7 +29,7 @@ _LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UI
 
 
 def operands(node: Node) -> Operands | None:
-    """The operands of a node whose output has the shape of one of them; None where compiled loops do not serve it."""
+    """The operands of a node whose output has the shape of one of them; None if compiled loops do not serve it."""
     a, b = node.inputs
     output = node.outputs[0]
     if not output.size:
@@ -41,7 +41,9 @@ def operands(node: Node) -> Operands | None:
 
 
 def _leave_plain_pairs(context: Context, node: Node) -> None:
-    """Decline floats of one shape on one thread, without an activation, before anything is prepared for them."""
+    """Decline floats of equal shapes on one thread without an activation, for which numpy is as fast, before anything is
+    prepared.
+    """
     plain = getattr(node.raw_options, "fused_activation_function", 0) == ActivationFunctionType.NONE
     if context.num_threads == 1 and plain and len(node.inputs) == 2:
         a, b = node.inputs
@@ -55,9 +57,10 @@ def pair_registration(
     """The registration of ADD, SUB or MUL.
 
     Args:
-        op: of float_pairs.
-        exchanged_op: the same with its operands exchanged.
-        quantized: plans integers.
+        builtin: the numpy kernel's registration.
+        op: the operation in `float_pairs`.
+        exchanged_op: the operation with its operands exchanged.
+        quantized: plans quantized nodes.
     """
 
     def plan(context: Context, node: Node) -> Bind:
@@ -90,11 +93,11 @@ def pair_registration(
 
 
 def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:
-    """What plans the quantized nodes of ADD, or of SUB."""
+    """A function that plans the quantized nodes of ADD, or of SUB."""
 
     def plan(context: Context, node: Node, found: Operands) -> Bind:
         general = node.prepared
-        # What is shifted left may wrap around, which the compiled loop does not do.
+        # The left shift may overflow int32 in the format's arithmetic, which the compiled loop does not imitate.
         if not hasattr(general, "shares") or general.shift > 0:
             decline("its numbers may wrap around, or are of a kind that it does not compute with.")
         large, small, how, exchanged = found
@@ -116,7 +119,7 @@ def plan_product(context: Context, node: Node, found: Operands) -> Bind:
     """Plan a quantized node of MUL."""
     large, small, how, _ = found
     output, factors = node.outputs[0], node.prepared
-    # What is shifted left beyond 32 bits wraps around, which the compiled loop does not do.
+    # A left shift beyond 32 bits wraps around, which the compiled loop does not imitate.
     wraps = isinstance(factors, Scaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
     if not isinstance(factors, Scaling) or large.type != output.type or wraps:
         decline("its numbers may wrap around, or are of a kind that it does not compute with.")

@@ -34,7 +34,7 @@ def plan(context: Context, node: Node) -> Bind:
         if prepared.layer.activation not in CLAMPS:
             decline("its activation is not one that it computes.")
         return plan_hybrid_rows(context, node, prepared.layer)
-    # One row reads each weight once, for which BLAS needs no copy of them in another order.
+    # For one row each weight is read once, and BLAS needs no copy of the weights in another order.
     if not isinstance(prepared, FloatRows) or windows.count < 2:
         decline("numpy's product is as fast for one row of floats.")
     activation = node.options(FullyConnectedOptions).fused_activation_function

@@ -1,4 +1,4 @@
-"""MEAN, compiled: quantized numbers over constant axes that follow one another, float32 over the last ones."""
+"""MEAN, compiled: quantized numbers over neighbouring constant axes, float32 over the last ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plan(context: Context, node: Node) -> Bind:
             decline("its axes are not the last ones.")
         return _plan_rows(context, node, count)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
-    # The division by the count becomes part of the multiplier, as far as its 31 bits allow.
+    # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // count, shift - bits
     if shift > 0 or count >= 1 << 15:
@@ -54,7 +54,7 @@ def plan(context: Context, node: Node) -> Bind:
 
 
 def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
-    """Floats of which rows go together."""
+    """Plan the mean of float rows."""
     source, output = node.inputs[0], node.outputs[0]
     ready(MEAN_OF_ROWS)
     ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)

@@ -1,4 +1,4 @@
-"""Recurrent cells with constant weights, laid out for compiled steps: what LSTM and RNN nodes have in common."""
+"""Plans of recurrent cells with constant weights, for LSTM and RNN nodes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from oplet_numba_ops.threads.team import Step, ready, thunk
 __all__ = ["FLOATS", "plan_lstm", "plan_rnn"]
 
 FLOATS = NodeLimits(inputs=[[TensorType.FLOAT32]])
-#: With more rows side by side matrix products gain more than compiled code does; by whether the weights are int8.
+#: The most rows, by whether the weights are int8; for more, matrix products are faster than compiled code.
 _FEW = {False: 4, True: 12}
-#: Products that are worth a part of their own.
+#: The least products of a part.
 _WORTH = 100_000
-#: Products between two looks at the clock; those in whose time a gate's activation is worked out, and a step begun.
+#: The most products between two checkpoints; the cost of a gate's activation, and of a step, in products.
 _UNWATCHED, _GATE, _STEP = 1 << 25, 16, 64
-#: Sums of more products of bytes might be beyond an int32.
+#: The most products of bytes in a sum, which is then surely within int32.
 _DEEPEST = 1 << 16
 
 
 def plan_lstm(context: Context, node: Node) -> Bind:
-    """Lay out an LSTM of tanh without peepholes, layer normalization, projection and diagonal weights; another one is declined."""
+    """Lay out an LSTM with tanh, without peepholes, layer normalization, projection and diagonal weights; others are declined."""
     prepared = node.prepared
     if not isinstance(prepared, FloatLstm) or not isinstance(prepared.recurrent, Product):
         decline("it is no cell of floats with constant weights.")
@@ -52,7 +52,7 @@ def plan_lstm(context: Context, node: Node) -> Bind:
 
 
 def plan_rnn(context: Context, node: Node) -> Bind:
-    """Lay out a basic cell; one of an uncommon activation is declined."""
+    """Lay out a basic RNN cell; activations other than the common ones are declined."""
     cell: RnnCell = node.prepared
     tensors, activation = cell.tensors, cell.activation
     if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias]):
@@ -86,7 +86,7 @@ def _plan(
     projected = context.add_temporary(node, (rows, columns))
     gates = context.add_temporary(node, (columns,))
     parts = cut(rows, rows * depth * columns // _WORTH, context.num_threads)
-    # Memory for a quantized row, of the input in each part and of the state.
+    # Memory for a quantized row: of the input in each part, and of the state.
     lines = [context.add_temporary(node, (depth,), TensorType.INT16) if hybrid else None for _ in range(slots(parts))]
     line = context.add_temporary(node, (width,), TensorType.INT16) if hybrid else None
     strides = (batches, 1) if layout.time_major else (1, steps)
