@@ -1,4 +1,4 @@
-"""The scales and zero points of a tensor, checked and in a shape that broadcasts against its values."""
+"""The scales and zero points of tensors: checked, and in shapes that broadcast against their values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ __all__ = ["channel_parameters", "ensure_quantized"]
 
 
 def ensure_quantized(*tensors: Tensor) -> None:
-    """Refuse the node unless each tensor has a usable scale, and a zero point that its type can hold."""
+    """Check that each tensor has a usable scale, and a zero point that its type can hold.
+
+    Raises:
+        EnsureError: one has not.
+    """
     for tensor in tensors:
         ensure_scale(tensor)
         low, high = quantized_range(tensor.type)
@@ -47,7 +51,7 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
         f"{tensor} has {scales.size} scales along dimension {axis}, which is {shape[axis]} long; there must be one for each slice.",
     )
     if zero_points.size != scales.size:
-        # LiteRT takes the first for all.
+        # LiteRT uses the first zero point for all slices.
         zero_points = np.full(scales.size, zero_points[0] if zero_points.size else 0, np.int64)
     across = [1] * len(shape)
     across[axis] = scales.size

@@ -1,4 +1,4 @@
-"""SOFTMAX in integers: the exponential of each possible distance from a row's largest value is in a table.
+"""SOFTMAX in integers: a table has the exponential of each possible distance from a row's largest value.
 
 Numerics: tflite/kernels/internal/reference/softmax.h, internal/quantization_util.cc (PreprocessSoftmaxScaling)
 """
@@ -31,12 +31,12 @@ _31: Final = np.array([31], np.int64)
 
 
 def fits_fixed_point(source: Tensor, beta: float) -> bool:
-    """Whether distances of 8-bit values have steps that are large enough for `distance_scaling`."""
+    """Whether the scale of 8-bit values is large enough for `distance_scaling`."""
     return beta * source.scale * (1 << (31 - _DISTANCE_BITS)) > 1
 
 
 def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
-    """The multiplier and shift that take distances of 8-bit values to 5 integer bits, and the farthest that fits."""
+    """The multiplier and shift that convert distances of 8-bit values to 5 integer bits, and the largest distance that fits."""
     real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
     return multiplier, shift, math.floor(31 * (1 << (31 - _DISTANCE_BITS)) / (1 << shift))
@@ -60,7 +60,7 @@ class Softmax8:
         self.summands = rounding_divide_by_pot(self.exponentials, _SUM_BITS)
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
-        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""
         bits = 8 * y.itemsize
         limits = np.iinfo(y.dtype)
         lowest, highest = np.array(limits.min, np.int64), np.array(limits.max, np.int64)
@@ -71,9 +71,9 @@ class Softmax8:
 
         def run() -> None:
             find_largest()
-            # The difference of the bit patterns is that of the values, signed or not.
+            # The difference of the bits is that of the values, whether they are signed or not.
             np.subtract(top, octets, distances)
-            # `take` would copy indices of any other type than int64.
+            # `take` copies indices of any type but int64.
             np.copyto(scratch, distances)
             summands.take(scratch, None, wide, "clip")
             add_up()
@@ -94,13 +94,13 @@ class Softmax8:
 
 @functools.cache
 def _exponential_lines() -> NDArray[np.int16]:
-    """exp on [-10, 0], in 2**-15ths."""
+    """The interpolation table of exp on [-10, 0], in 2**-15ths."""
     return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
 
 
 @functools.cache
 def _reciprocal_lines() -> NDArray[np.int16]:
-    """1 / (1 + x) on [0, 1], in 2**-15ths."""
+    """The interpolation table of 1 / (1 + x) on [0, 1], in 2**-15ths."""
     return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
 
 
@@ -120,7 +120,7 @@ class Softmax16:
         self.exponentials = interpolate(_exponential_lines(), places)
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
-        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""
         words, top = x.view(np.uint16), largest.view(np.uint16)
         exponentials = self.exponentials
         lowest, highest = np.array(0, np.int64), np.array(32767, np.int64)

@@ -36,35 +36,35 @@ from oplet_builtin_ops.layers.program import Call, convert, repeated, repeats
 __all__ = ["Requantizer", "Rounding"]
 
 _FLOAT64: Final = np.dtype(np.float64)
-#: By their bytes: unsigned integers, and the sign bit of floats.
+#: By size in bytes: unsigned integer types, and the sign bit of floats.
 _UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4)}
 _SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size in (4, 8)}
 
 
 class Rounding(Enum):
-    """Which of LiteRT's scalings turns an accumulator into steps of the output."""
+    """The scaling by which LiteRT turns an accumulator into steps of the output."""
 
-    DOUBLE = "double"  #: 32-bit fixed point, two roundings
-    UP = "up"  #: the same, the second rounding halves up, for channels in groups of eight, as LiteRT's vector code has it
-    WIDE = "wide"  #: the form for int64 accumulators: a 16-bit multiplier, one rounding (halves up)
+    DOUBLE = "double"  #: 32-bit fixed point, rounded twice
+    UP = "up"  #: 32-bit fixed point, the second rounding halves up, as LiteRT's vector code does for channels in groups of eight
+    WIDE = "wide"  #: for int64 accumulators: a 16-bit multiplier, rounded once (halves up)
     FLOAT = "float"  #: a float64 product, rounded once (halves away from zero)
 
 
-#: Those of 32-bit fixed point.
+#: The scalings with 32-bit fixed point.
 _NARROW: Final = (Rounding.DOUBLE, Rounding.UP)
-#: Channels that LiteRT's vector code takes at a time.
+#: The channels that LiteRT's vector code computes at a time.
 _GROUP: Final = 8
 
 
 class _Storing(NamedTuple):
-    """How scaled accumulators become outputs of one type.
+    """The conversion of scaled accumulators to outputs of one type.
 
     Attributes:
-        shifts: the functions that come first, and what they take besides the numbers, in place.
-        integers: the type in which they are clamped, None for float64.
-        low: to which they are clamped.
-        high: likewise.
-        step: what is added at last, None for nothing.
+        shifts: the functions that are applied first, in place, and their further arguments.
+        integers: the type in which values are clamped, None for float64.
+        low: the lower bound of the clamp.
+        high: the upper bound of the clamp.
+        step: is added last, None for nothing.
     """
 
     shifts: list[Call]
@@ -76,16 +76,16 @@ class _Storing(NamedTuple):
 
 @dataclass(frozen=True)
 class Requantizer:
-    """Scales accumulators of one layer.
+    """The requantization of one layer's accumulators.
 
     Attributes:
         scales: the real factor of each channel, input scale * weight scale / output scale.
-        offsets: what is added to each channel's accumulator first (bias, zero-point corrections), int64.
-        limit: an upper bound on |accumulator| + |offset|.
-        zero_point: of the output.
+        offsets: int64, is added to each channel's accumulators first (bias, zero-point corrections).
+        limit: an upper bound of |accumulator| + |offset|.
+        zero_point: the output's zero point.
         low: the smallest output, after the fused activation.
-        high: the largest.
-        rounding: which definition.
+        high: the largest output.
+        rounding: the scaling.
     """
 
     scales: Array
@@ -117,20 +117,20 @@ class Requantizer:
         shape = (rows // joined, channels * joined)
         acc = accumulators.reshape(shape)
         scratch = scratch.reshape(-1)[: output.size].reshape(shape)
-        # What is scaled, and memory that is free while it is: float64 accumulators are scaled where they are.
+        # The array that is scaled, and memory that is free meanwhile: float64 accumulators are scaled in place.
         u, spare = (acc, scratch) if acc.dtype == np.float64 else (scratch, acc)
         unsigned = output.view(_UNSIGNED[output.dtype.itemsize]).reshape(shape)
-        # Float32 passes take half the time of float64 ones; accumulators that may be too large for it are float64 anyway.
+        # Float32 passes take half the time of float64 ones; accumulators that may be too large for float32 are float64 anyway.
         total = acc if acc.dtype == np.float32 and self.limit <= 2.0**24 else u
-        # Numpy converts on the way, through a buffer that stays in the cache, in less time than another pass takes.
+        # Numpy converts on the way, through a buffer that stays in the cache, which is faster than another pass.
         program: list[Call] = []
         factors = self._repeated("factor", joined)
         if self._is_one_sided and self._is_small:
-            # Small products are exact, and so is the offset's, to which the rest is added in advance.
+            # Small products are exact, and so is the offset's product, which is added after the scaling.
             if not scaled:
                 program += [(np.multiply, (acc, factors, u)), (np.add, (u, self._repeated("scaled offset", joined), u))]
         else:
-            # Large accumulators may cancel against large offsets before they are scaled, but not after.
+            # Large accumulators may cancel against large offsets, so that offsets are added before the scaling.
             program.append((np.add, (acc, self._repeated("offset", joined, total.dtype), total)))
             program.append((np.multiply, (total, factors, u)))
             if self._is_one_sided:
@@ -144,30 +144,30 @@ class Requantizer:
         return program + self._store(u, spare, unsigned, output.dtype)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
-        """Whether accumulators may come as products of weights that are scaled already.
+        """Whether accumulators may be products of weights that are scaled already.
 
-        Then all sums of such products are multiples of a channel's unit that float64 holds exactly, in whatever order they are made.
+        All sums of such products are then multiples of a channel's unit that are exact in float64, in any order of summation.
         """
         return self._is_one_sided and self._is_small and self.fits(dtype)
 
     def scaled(self, rows: Array) -> Array:
-        """Weights multiplied with the factors, float64: a row for each channel, and in each a value more that is always added."""
+        """Weights times the factors, float64: one row per channel, with one more value in each that is always added."""
         return np.concatenate([rows * self.factors[:, None], self._scaled_offsets[:, None]], axis=1)
 
     @property
     def _scaled_offsets(self) -> Array:
-        """What is added to scaled accumulators before what is below the point is cut off."""
+        """The offsets of scaled accumulators, which are added before truncation."""
         return np.asarray(self.nudges + 0.5 + self.offsets * self.factors)
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
-        """Whether float64 gives exactly what fixed point gives, for outputs of an integer type."""
-        if dtype.char not in self._fitting:  # asked for every block
+        """Whether float64 gives exactly the results of fixed point, for outputs of an integer type."""
+        if dtype.char not in self._fitting:  # is called for every block
             self._fitting[dtype.char] = self._compute_fits(dtype)
         return self._fitting[dtype.char]
 
     def _compute_fits(self, dtype: np.dtype[Any]) -> bool:
         if self.rounding is Rounding.FLOAT:
-            # A number just below a half must not be carried over it, nor one beyond int32 be clamped.
+            # Float64 must neither round a number just below a half up, nor clamp one beyond int32.
             if not (self.factors >= 0).all() or not self.limit * float(self.factors.max(initial=0)) < 2.0**30:
                 return False
             factors = self.factors[self.factors > 2.0**-1000]
@@ -177,15 +177,15 @@ class Requantizer:
         if not len(shifts) or (multipliers < 0).any():
             return False
         if self.rounding in _NARROW and self.limit * 2.0 ** max(0, int(shifts.max())) >= 2.0**31:
-            return False  # the left shift, or the accumulator itself, might wrap around
+            return False  # the left shift, or the accumulator itself, might overflow
         if self.rounding is Rounding.WIDE and self.limit * 2.0 ** int(shifts.max()) >= 2.0**31:
-            return False  # what is cut to 32 bits might
-        # Small numbers are exact as such. Of large ones, those that are not clamped are.
+            return False  # the truncation to 32 bits might overflow
+        # Small numbers are exact. Of large ones, those that are not clamped are.
         return (self._is_small and shifts.min() >= self._unit_bits - 52) or (self.limit < 2.0**52 and self._is_fine(dtype))
 
     @cached_property
     def multipliers(self) -> tuple[Array, Array]:
-        """The fixed-point form of the scales; 16-bit multipliers for the wide form."""
+        """The fixed-point form of the scales: multipliers, of 16 bits for the wide form, and shifts."""
         multipliers, shifts = quantize_multipliers(self.scales)
         if self.rounding is not Rounding.WIDE:
             return multipliers, shifts
@@ -194,7 +194,7 @@ class Requantizer:
 
     @cached_property
     def factors(self) -> Array:
-        """What accumulators are multiplied with, as float64."""
+        """The factors of the accumulators as float64."""
         if self.rounding is Rounding.FLOAT:
             return np.asarray(self.scales, np.float64)
         multipliers, shifts = self.multipliers
@@ -202,7 +202,7 @@ class Requantizer:
 
     @cached_property
     def nudges(self) -> Array:
-        """By how much the first of two roundings moves the thresholds of the second."""
+        """By how much the first of two roundings moves the thresholds of the second one."""
         _, shifts = self.multipliers
         if self.rounding not in _NARROW:
             return np.zeros(len(shifts))
@@ -210,12 +210,12 @@ class Requantizer:
 
     @cached_property
     def lifts(self) -> Array:
-        """By how much it moves them up below zero as well, rather than down."""
+        """By how much it moves them up for negative numbers too, in place of down."""
         return np.asarray(np.where(self._is_up, self.nudges, 0.0))
 
     @property
     def _is_up(self) -> NDArray[np.bool_]:
-        """Which channels are rounded halves up."""
+        """The channels that are rounded halves up, as booleans."""
         channels = len(self.multipliers[1])
         return np.asarray(np.arange(channels) < (channels // _GROUP * _GROUP if self.rounding is Rounding.UP else 0))
 
@@ -229,7 +229,7 @@ class Requantizer:
 
     @property
     def _unit_bits(self) -> int:
-        """Bits of a multiplier."""
+        """The bits of a multiplier."""
         return 15 if self.rounding is Rounding.WIDE else 31
 
     @cached_property
@@ -239,11 +239,11 @@ class Requantizer:
 
     @cached_property
     def _is_one_sided(self) -> bool:
-        """Whether everything below zero is clamped, so that the rounding of negative numbers does not matter."""
+        """Whether all negative results are clamped, so that their rounding does not matter."""
         return self.low >= self.zero_point and self.rounding is not Rounding.FLOAT
 
     def _is_fine(self, dtype: np.dtype[Any]) -> bool:
-        """Whether float64 holds, to the unit, all numbers up to four times the output's range."""
+        """Whether float64 represents all numbers up to four times the output's range exactly, to the unit."""
         return bool(8 * dtype.itemsize + 2 + self._unit_bits - self._smallest_shift <= 53)
 
     def _repeated(self, what: str, joined: int, dtype: np.dtype[Any] = _FLOAT64) -> Array:
@@ -266,13 +266,13 @@ class Requantizer:
         return self._tiled[key]
 
     def _store(self, u: Array, spare: Array, unsigned: Array, dtype: np.dtype[Any]) -> list[Call]:
-        """Cut off fractions, clamp, and store with the zero point."""
+        """Truncate, clamp, and store with the zero point added."""
         if dtype.char not in self._stores:
             self._stores[dtype.char] = self._storing(dtype)
         shifts, integers, low, high, step = self._stores[dtype.char]
         program: list[Call] = [(function, (u, *operands, u)) for function, operands in shifts]
         if integers is not None:
-            # They take less time to clamp, and to store.
+            # They are faster to clamp, and to store.
             whole = _leading(spare, integers)
             program.append((convert, (whole, u)))
             u = whole
@@ -288,7 +288,8 @@ class Requantizer:
         if self._is_one_sided:
             high = max(high, self.low)
         elif integers is None or self.rounding is not Rounding.FLOAT:
-            # Of numbers that are counted from the type's lowest, what is cut off makes a difference only where they are clamped.
+            # In unsigned numbers that count from the type's lowest one, truncation differs from floor only where values are
+            # clamped.
             base = 0 if dtype.kind == "u" else -(1 << (8 * dtype.itemsize - 1))
             whole = np.float64(self.zero_point - base)
             if self.rounding is Rounding.FLOAT:
@@ -302,7 +303,7 @@ class Requantizer:
         return _Storing(shifts, integers, kind(self.low - base), kind(high - base), step)
 
     def _integers(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-        """The integers that surely hold what is to be clamped, None if it may be too large."""
+        """The integer type that surely holds the values to be clamped, None if they may be too large."""
         largest = self.limit * float(self.factors.max()) + 2.0 ** (8 * dtype.itemsize + 1)
         if dtype.itemsize == 1 and largest < 2.0**15:
             return np.dtype(np.int16)
@@ -332,10 +333,10 @@ def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[
     """Move each number away from zero by a step of at most a half; zero is moved either way.
 
     Args:
-        total: of the same signs; integers, in the memory of `spare`, unless it is `u` itself.
+        total: numbers of the same signs; integers in the memory of `spare`, unless it is `u` itself.
         u: the numbers.
-        spare: of float32 or float64.
-        steps: of that type.
+        spare: scratch, float32 or float64.
+        steps: the steps, of the same type.
     """
     sign_bit = _SIGN_BITS[spare.itemsize]
     signs, sizes = spare.view(sign_bit.dtype), steps.view(sign_bit.dtype)
@@ -349,5 +350,5 @@ def _move_from_zero(total: Array, u: Array, spare: Array, steps: Array) -> list[
 
 
 def _leading(values: Array, dtype: np.dtype[Any]) -> Array:
-    """As many smaller values, in the same memory."""
+    """The first bytes of the memory as as many values of a smaller type."""
     return values.reshape(-1).view(dtype)[: values.size].reshape(values.shape)

@@ -1,4 +1,4 @@
-"""ADD and SUB, which differ in a sign. Numerics: tflite/kernels/add.cc, sub.cc, internal/reference/add.h, sub.h."""
+"""ADD and SUB, which differ in one sign. Numerics: tflite/kernels/add.cc, sub.cc, internal/reference/add.h, sub.h."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 
 
 class _Share(NamedTuple):
-    """What one input brings to the sum: (value - zero_point) * 2**left_shift, scaled down to the larger input scale's."""
+    """One input's summand: (value - zero_point) * 2**left_shift, rescaled to the larger input scale."""
 
     zero_point: int
     left_shift: int
@@ -46,7 +46,7 @@ class _Share(NamedTuple):
 
 
 class _General(NamedTuple):
-    """Inputs and output of any scale."""
+    """A plan for inputs and outputs of any scale."""
 
     shares: tuple[_Share, _Share]
     multiplier: int
@@ -56,7 +56,7 @@ class _General(NamedTuple):
 
 
 class _PowersOfTwo(NamedTuple):
-    """int16 with scales that are powers of two: one input is shifted right, and nothing is rescaled."""
+    """A plan for int16 with scales that are powers of two: one input is shifted right, and nothing is rescaled."""
 
     shifts: tuple[int, int]
     bounds: tuple[int, int]
@@ -74,7 +74,8 @@ def additive_registration(
 
     Args:
         ufunc: np.add or np.subtract.
-        plain: the types that are computed as they are.
+        options: the op's options table.
+        plain: the types that are computed as stored, without scales.
         plain_int16: whether int16 need not be quantized.
         fine_output: whether the output's scale may be much smaller than the inputs', 0 included.
     """
@@ -126,7 +127,7 @@ def additive_registration(
         def rule(a: NDArray[np.int64], b: NDArray[np.int64]) -> Array:
             total = ufunc(plan.shares[0].of(a), plan.shares[1].of(b))
             scaled = multiply_by_quantized_multiplier(total, plan.multiplier, plan.shift)
-            scaled += np.int32(plan.zero_point)  # which may wrap around, as it does in LiteRT
+            scaled += np.int32(plan.zero_point)  # which may wrap around, as in LiteRT
             clip(scaled, *(np.array(bound, np.int32) for bound in plan.bounds), scaled)
             return scaled
 
@@ -175,7 +176,7 @@ def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationF
 
 @functools.lru_cache(maxsize=16)
 def _share_table(share: _Share) -> NDArray[np.int32]:
-    """An int16 input's share for each of its values; the input with the larger scale has the same one in every node."""
+    """The summand for each value of an int16 input; of the input with the larger scale it is the same in every node."""
     return share.of(every_value(TensorType.INT16))
 
 
@@ -191,7 +192,7 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
             steps.append(lookup(_share_table(share), tensor.data, parts[-1]))
     a, b = parts
     bounds = plan.bounds
-    # The sum lies in memory that the rescaler needs only after it has read it.
+    # The sum is in memory that the rescaler writes only after it has read the sum.
     total = scratch.reshape(-1).view(np.int32)[: output.size]
     summed = total.reshape(output.shape)
     finish = rescaler(
@@ -208,10 +209,10 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
 
 
 def _bind_fine(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
-    """The thunk where the output is so fine that sums are shifted to the left.
+    """The thunk for an output scale so small that sums are shifted to the left.
 
-    LiteRT's kernel is made for right shifts and leaves little more than the sign: of eight values at a time, where nothing is
-    broadcast, exactly that, and of others what x86 makes of a shift by a negative amount.
+    LiteRT's kernel only supports right shifts and returns little more than the sign here: for eight values at a time, if nothing is
+    broadcast, exactly the sign, and for others the result of x86's shift by a negative amount.
     """
     a, b = (tensor.data for tensor in node.inputs)
     output = node.outputs[0].data
