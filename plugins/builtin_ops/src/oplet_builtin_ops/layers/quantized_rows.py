@@ -1,7 +1,6 @@
-"""Rows of integers multiplied with the rows of integer weights.
+"""Products of integer rows and the rows of integer weights.
 
-Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/fully_connected.h and
-integer_ops/fully_connected.h
+Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/fully_connected.h and integer_ops/fully_connected.h
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ class QuantizedRows:
     """The product of one node.
 
     Args:
-        count: rows of the input.
-        activation: fused into the output.
+        count: the rows of the input.
+        activation: the fused activation.
 
     Attributes:
-        layer: what is done with the sums.
+        layer: the layer's parameters, and the finish of the sums.
     """
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
@@ -40,7 +39,7 @@ class QuantizedRows:
         self.layer.add_scratch(context, self._plan.longest * weights.shape[0])
 
     def thunk(self) -> Thunk:
-        """What runs the node."""
+        """The thunk of the node."""
         return self.layer.thunk(self._calls)
 
     def _calls(self) -> Iterator[Call]:
