@@ -1,6 +1,7 @@
-"""BIDIRECTIONAL_SEQUENCE_RNN: a basic recurrent cell over a sequence and another against it.
+"""BIDIRECTIONAL_SEQUENCE_RNN: one basic recurrent cell over a sequence forwards and another backwards.
 
 An auxiliary input is a second input of both if there are weights for it, else the input of the backward cell.
+
 Numerics: tflite/kernels/bidirectional_sequence_rnn.cc, internal/kernel_utils.cc
 """
 
@@ -44,8 +45,8 @@ def bind(context: Context, node: Node) -> Thunk:
     sources, forward, backward = node.prepared
     layout, options = forward.layout, node.options(BidirectionalSequenceRNNOptions)
     first, second = output_views(node, forward.tensors.units, options.merge_outputs)
-    # Two ways of LiteRT: without time_major both cells read the input, and hybrid cells go through the sequence
-    # as often as it has steps.
+    # As in LiteRT: without time_major both cells read the input, and hybrid cells run over the
+    # sequence as many times as it has steps.
     against = sources.backward if layout.time_major else sources.forward
     passes = layout.steps if layout.time_major and forward.inputs.hybrid else 1
     run_forward = forward.thunk(sources.forward, sources.auxiliary, first, passes=passes)

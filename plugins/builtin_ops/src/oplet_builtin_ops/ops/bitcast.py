@@ -1,4 +1,4 @@
-"""BITCAST: the same bytes read as another type. A dimension appears or goes where the sizes of the types differ.
+"""BITCAST: the same bytes as another type. A dimension is added or removed if the sizes of the types differ.
 
 Numerics: tflite/kernels/bitcast.cc
 """

@@ -1,4 +1,4 @@
-"""LOG_SOFTMAX along the last dimension: x less the logarithm of the sum of all exp(x).
+"""LOG_SOFTMAX along the last dimension: x - log(sum(exp(x))).
 
 Numerics: tflite/kernels/activations.cc (LogSoftmaxPrepare), internal/reference/log_softmax.h, integer_ops/log_softmax.h
 """
@@ -19,11 +19,12 @@ from oplet_builtin_ops.elementwise.elementwise import prepare_elementwise
 from oplet_builtin_ops.shaping.row_folds import fold_rows
 
 TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
-#: Steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
+#: The output's scale, 1/16, in the fixed point of a distance from the largest value, as a power of two.
 _STEP_BITS = 31 - 5 - 4
-#: In that fixed point, a distance of which no output is near enough to the largest; less some logarithm it is still an int32.
+#: A distance in that fixed point that no output shows; after a logarithm is subtracted it is still within int32.
 _LEAST = -20 << 4 + _STEP_BITS
-#: Sums have 12 integer bits. More than 4096, which takes as many values near the largest one, count as that; LiteRT's overflow.
+#: Sums have 12 integer bits. Sums above 4096, for which as many values must be near the largest one, count as 4096; LiteRT's
+#: overflow.
 _LARGEST = np.int64((1 << 31) - 1)
 
 
@@ -31,8 +32,8 @@ class Quantized:
     """The tables of a node.
 
     Attributes:
-        summands: what each possible distance from a row's largest value adds to the sum.
-        distances: what each scales to, below zero; those that no output shows are cut.
+        summands: the summand of each possible distance from a row's largest value.
+        distances: the scaled distances, negative; those that no output shows are clamped.
     """
 
     def __init__(self, source: Tensor) -> None:
@@ -43,7 +44,7 @@ class Quantized:
         self.distances = np.maximum(np.where(distances <= farthest, scaled, _LEAST), _LEAST).astype(np.int32)
 
     def bind(self, x: Array, y: Array, largest: Array, below: Array, steps: Array, places: Array) -> Thunk:
-        """The thunk: `largest` has one element a row, the other arrays are scratch of the input's shape."""
+        """A thunk; `largest` has one element per row, the other arrays are scratch of the input's shape."""
         octets, top = x.view(np.uint8), largest.view(np.uint8)
         info = np.iinfo(y.dtype)
         lowest, highest, bits = (np.array(value, np.int32) for value in (info.min, info.max, _STEP_BITS))
@@ -53,16 +54,16 @@ class Quantized:
 
         def run() -> None:
             find_largest()
-            # The difference of the bit patterns is that of the values, signed or not.
+            # The difference of the bits is that of the values, whether they are signed or not.
             np.subtract(top, octets, below)
-            # `take` would copy indices of any other type than int64.
+            # `take` copies indices of any type but int64.
             np.copyto(places, below)
             self.summands.take(places, None, steps, "clip")
             add_up()
             np.minimum(totals, _LARGEST, out=totals)
             logarithms = logarithm(totals)
             self.distances.take(places, None, steps, "clip")
-            # Never above zero, so that this rounds halves away from it.
+            # Never above zero, so that this rounds halves away from zero.
             np.subtract(steps, (logarithms - half).astype(np.int32), steps)
             np.right_shift(steps, bits, steps)
             np.add(steps, highest, steps)
@@ -98,7 +99,7 @@ def _tables(source: Tensor, output: Tensor) -> Quantized | TabledLogSoftmax:
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     temporaries = [temporary.data for temporary in node.temporaries]
-    if not output.ndim:  # a row of one
+    if not output.ndim:  # a row of one value
         source, output, *temporaries = (array.reshape(1) for array in (source, output, *temporaries))
     if not output.size:
         return lambda: None

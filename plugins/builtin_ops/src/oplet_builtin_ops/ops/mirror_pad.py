@@ -1,4 +1,4 @@
-"""MIRROR_PAD: a border that repeats the values inside backwards, with the outermost (SYMMETRIC) or without it (REFLECT).
+"""MIRROR_PAD: a border that mirrors the values inside, including the outermost ones (SYMMETRIC) or not (REFLECT).
 
 Numerics: tflite/kernels/mirror_pad.cc
 """
@@ -16,7 +16,7 @@ from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 
 
 def _omitted(node: Node) -> int:
-    """How many of the outermost values the border leaves out."""
+    """The number of outermost values that the border leaves out."""
     mode = node.options(MirrorPadOptions).mode
     ensure(mode in (MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC), f"mode is {mode!r}; it must be REFLECT or SYMMETRIC.")
     return 1 if mode == MirrorPadMode.REFLECT else 0
@@ -58,7 +58,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def _bind(node: Node) -> Thunk:
     source, output, pairs, omitted = node.inputs[0].data, node.outputs[0].data, _pairs(node), _omitted(node)
-    # First the middle, then axis by axis the borders, each from what is there by then.
+    # First the middle is copied, then axis by axis the borders, each from what is written by then.
     middle = tuple(slice(before, before + dim) for (before, _), dim in zip(pairs, source.shape))
     copies: list[tuple[Array, Array]] = [(output[middle], source)]
     for axis, ((before, after), dim) in enumerate(zip(pairs, source.shape)):

@@ -34,7 +34,7 @@ _TYPES = (*PLAIN, *EIGHT_BITS, TensorType.INT16)
 
 
 class Scaling(NamedTuple):
-    """How the product of two quantized values becomes the output's."""
+    """The scaling of the product of two quantized values to the output."""
 
     multiplier: int
     shift: int
@@ -61,7 +61,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_quantized(output)
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)
     if narrowed:
-        # Both inputs are fractions of 2**15 and so is their product, cut to 8 bits; scales do not matter.
+        # Both inputs are fractions of 2**15, and so is their product, rounded to 8 bits; scales are ignored.
         node.prepared = Scaling(0, 0, bounds)
         _add_scratch(context, node)
         return
@@ -94,7 +94,7 @@ def bind(context: Context, node: Node) -> Thunk:
     def rule(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
         product = ((x - a.zero_point) * (y - b.zero_point)).astype(np.int32)
         scaled = multiply_by_quantized_multiplier(product, plan.multiplier, plan.shift)
-        # The sum may wrap around, as it does in LiteRT.
+        # The sum may wrap around, as in LiteRT.
         return np.asarray(np.clip(scaled + np.int32(output.zero_point), *plan.bounds), np.int64)
 
     return binary.bind_pairs(node, rule)

@@ -31,7 +31,7 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     output = node.outputs[0].data
     axis = resolve_axis(node.options(PackOptions).axis, output.ndim)
-    # The trailing ellipsis keeps a view where an index alone would give a scalar.
+    # The trailing ellipsis gives a view also where an index alone would give a scalar.
     pairs = [(output[along(axis, i, ...)], tensor.data) for i, tensor in enumerate(node.inputs)]
 
     def run() -> None:

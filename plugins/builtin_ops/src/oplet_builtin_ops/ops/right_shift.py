@@ -1,4 +1,4 @@
-"""RIGHT_SHIFT: bits shifted right, keeping the sign; the amount is cut to what the type has.
+"""RIGHT_SHIFT: arithmetic right shift; the amount is clamped to the type's bits.
 
 Numerics: tflite/kernels/right_shift.cc
 """

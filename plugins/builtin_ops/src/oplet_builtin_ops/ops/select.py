@@ -1,4 +1,4 @@
-"""SELECT: x where the condition holds, else y. A condition of one dimension chooses slices.
+"""SELECT: x where the condition is true, else y. A condition of one dimension selects slices.
 
 Numerics: tflite/kernels/select.cc (kVersionOne)
 """

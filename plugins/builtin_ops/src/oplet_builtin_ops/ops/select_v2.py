@@ -1,4 +1,4 @@
-"""SELECT_V2: x where the condition holds, else y; all three broadcast. Numerics: tflite/kernels/select.cc (kVersionTwo)"""
+"""SELECT_V2: x where the condition is true, else y; all three broadcast. Numerics: tflite/kernels/select.cc (kVersionTwo)"""
 
 from __future__ import annotations
 

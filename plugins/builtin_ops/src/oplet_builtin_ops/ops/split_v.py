@@ -1,4 +1,4 @@
-"""SPLIT_V: pieces of given sizes along an axis; one size of -1 takes what is left. Numerics: tflite/kernels/split_v.cc"""
+"""SPLIT_V: pieces of given sizes along an axis; one size of -1 is computed from the others. Numerics: tflite/kernels/split_v.cc"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def _maximum(a: Array, b: Array, target: Array) -> None:
     if a.dtype.kind != "f":
         np.maximum(a, b, out=target)
         return
-    # LiteRT takes the second operand only if it is larger: a NaN there is passed over.
+    # LiteRT takes the second operand only if it is larger, and so ignores a NaN there.
     np.copyto(target, a)
     np.copyto(target, b, where=np.less(a, b))
 

@@ -15,7 +15,7 @@ def _minimum(a: Array, b: Array, target: Array) -> None:
     if a.dtype.kind != "f":
         np.minimum(a, b, out=target)
         return
-    # LiteRT takes the second operand only if it is smaller: a NaN there is passed over.
+    # LiteRT takes the second operand only if it is smaller, and so ignores a NaN there.
     np.copyto(target, a)
     np.copyto(target, b, where=np.less(b, a))
 

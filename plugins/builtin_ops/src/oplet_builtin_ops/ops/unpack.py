@@ -32,7 +32,7 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     source = node.inputs[0].data
     axis = resolve_axis(node.options(UnpackOptions).axis, source.ndim)
-    # The trailing ellipsis keeps a view where an index alone would give a scalar.
+    # The trailing ellipsis gives a view where an index alone would give a scalar.
     pairs = [(output.data, source[along(axis, i, ...)]) for i, output in enumerate(node.outputs)]
 
     def run() -> None:

@@ -1,6 +1,7 @@
 """Matrix products of recurrent cells: activations times the weights of all gates, in one product.
 
-Weights are float32, or int8 with activations quantized on the fly (hybrid), one scale per row of activations.
+Weights are float32, or int8 with activations quantized while the model runs (hybrid), one scale per row of activations.
+
 Numerics: tflite/kernels/lstm_eval.cc and internal/kernel_utils.cc (MatrixBatchVectorMultiplyAccumulate)
 """
 
@@ -23,7 +24,7 @@ __all__ = ["DiagonalProduct", "Product", "all_constant", "recurrent_products", "
 
 
 def all_constant(tensors: Sequence[Tensor | None]) -> bool:
-    """Whether every tensor that is there is constant, so that a kernel may keep its values in another layout."""
+    """Whether all tensors that are not None are constant, so that a kernel may keep their values in another layout."""
     return all(tensor is None or tensor.is_constant for tensor in tensors)
 
 
@@ -44,17 +45,19 @@ def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None =
 def _values(tensor: Tensor, rank: int) -> Array:
     values = tensor.data if tensor.sparsity is None else densify(tensor.data, tensor.sparsity, tensor.shape)
     if values.ndim < rank:
-        return np.diag(values)  # a diagonal among matrices
+        return np.diag(values)  # a diagonal matrix among full ones
     # LiteRT reads the bytes of uint8 weights as int8.
     return values.view(np.int8) if values.dtype == np.uint8 else values
 
 
 class Product:
-    """Rows of activations times weights: (count, depth) by (columns, depth) transposed.
+    """The product of rows of activations and weights: (count, depth) by (columns, depth) transposed.
 
     Args:
+        context: the node's context.
+        node: the node.
         weights: matrices of equal depth and type, one per gate.
-        count: rows of activations.
+        count: the rows of activations.
         asymmetric: whether activations are quantized with a zero point, if the weights are integers.
     """
 
@@ -101,7 +104,7 @@ class Product:
 
 
 class DiagonalProduct:
-    """Activations times diagonal matrices, which are stored as vectors of float32."""
+    """Activations times diagonal matrices, which are stored as float32 vectors."""
 
     def __init__(self, node: Node, weights: Sequence[Tensor]) -> None:
         self.node = node
@@ -117,7 +120,7 @@ class DiagonalProduct:
 def recurrent_products(
     context: Context, node: Node, weights: Sequence[Tensor], count: int, asymmetric: bool
 ) -> Product | DiagonalProduct:
-    """The product with recurrent weights, which are matrices, or all of them diagonal."""
+    """The product with recurrent weights, which are all matrices, or all diagonal ones."""
     diagonal = [tensor for tensor in weights if tensor.ndim == 1]
     if len(diagonal) == len(weights):
         return DiagonalProduct(node, weights)
