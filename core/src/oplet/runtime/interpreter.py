@@ -194,7 +194,7 @@ class Interpreter(ModelRuntime):
     def cancel(self) -> None:
         """Stop the `invoke` or `allocate_tensors` that another thread is in, before its next node; it raises CancelledError.
 
-        Nothing happens when none is running, and the next one runs as ever.
+        Without a running one it has no effect; later calls are not affected.
         """
         self._session.meter.stop()
 

@@ -124,7 +124,7 @@ class AsyncSubgraph:
         if not any(known is buffer for known in self._buffers.values()):
             raise TensorError("The buffer is not registered; call register_buffer first.")
 
-    # Agreeing ------------------------------------------------------------------------------------------------
+    # Attributes ----------------------------------------------------------------------------------------------
 
     def supported_buffer_types(self, io: IoType) -> list[str]:
         return list(self._types[io])
@@ -169,7 +169,7 @@ class AsyncSubgraph:
         task._schedule(lambda: self._attempt("failed to start asynchronously", self._start, task))
 
     def _start(self, context: Context, task: ExecutionTask) -> None:
-        for handle in task.buffers.values():  # now that the task counts as in flight, none of them can go
+        for handle in task.buffers.values():  # the task is in flight now, so that none of them can be unregistered
             self.check_handle(handle)
         self.kernel.eval(context, self.node, task)
 
@@ -177,7 +177,7 @@ class AsyncSubgraph:
         self._ensure_own(task)
         task._ensure_unfinished()
         error = self._settle(task)
-        if error is not None:  # one of its own for each who waits, as raising changes an exception
+        if error is not None:  # a copy for each thread that waits, as raising an exception changes it
             raise copy.copy(error) from error.__cause__
 
     def finish(self, task: ExecutionTask) -> None:

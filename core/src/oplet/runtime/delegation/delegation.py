@@ -109,7 +109,7 @@ class Delegation:
         self._executor.restart()
 
     def release(self) -> None:
-        """Drop the memory of everything that does not outlive an invoke."""
+        """Release the memory of all tensors whose values do not outlive an invoke."""
         self._executor.release()
 
     # Applying ------------------------------------------------------------------------------------------------

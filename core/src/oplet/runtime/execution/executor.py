@@ -1,6 +1,6 @@
 """The executor of one subgraph: `allocate` prepares, folds, plans and binds, `invoke` runs the thunks, segment by segment.
 
-`runtime.subgraph`, whose data it works on, defines thunk and segment.
+`ops.node` defines thunk, `runtime.subgraph`, whose data it works on, segment.
 """
 
 from __future__ import annotations

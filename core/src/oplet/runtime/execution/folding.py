@@ -29,7 +29,7 @@ def fold(context: KernelContext, node: Node) -> bool:
             break
     else:
         if node.outputs:
-            return True  # set_constant in prepare
+            return True  # `prepare` called set_constant for all outputs
     for tensor in node.inputs:
         if tensor is not None and not tensor.is_constant:
             return False
@@ -55,7 +55,7 @@ def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
             continue
         is_known = is_folded(subgraph, maker)
         if folded and tensor.allocation is _COMPUTED and not is_known:
-            return True  # a shape
+            return True  # set by `prepare` from a shape, not folded from values
         found = [(source, is_known) for source in maker.inputs if source is not None]
         waiting.extend(dict.fromkeys(found).keys() - seen)
         seen.update(found)
@@ -71,7 +71,7 @@ def _run(context: KernelContext, node: Node) -> None:
     try:
         thunk()
     except (CancelledError, DeadlineError):
-        raise  # no node's fault
+        raise  # they end the run, and are no failure of the node
     except failures() as error:
         raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     for tensor in node.outputs:

@@ -73,7 +73,7 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
 def _reset_node(context: KernelContext, node: Node) -> None:
     """Undo what the last `prepare` set for the node's tensors: allocations, temporaries and in-place inputs."""
     context.were_dynamic.clear()
-    for tensor in node.outputs:  # what is DYNAMIC or COMPUTED is so until its node is prepared again
+    for tensor in node.outputs:  # DYNAMIC and COMPUTED are set by `prepare`, and valid until the next one
         allocation = tensor.allocation
         if allocation is _DYNAMIC:
             context.were_dynamic.add(tensor)

@@ -38,7 +38,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
             if stop:
                 meter.check()
     except (CancelledError, DeadlineError):
-        raise  # no node's fault
+        raise  # they end the run, and are no failure of a node
     except failures() as error:
         raise _failure(context, segment, remaining, error) from error
 
@@ -62,7 +62,7 @@ def _run_timed(context: KernelContext, segment: Segment) -> None:
                 profiler.record(Event(context.subgraph.index, node.index, node.op_name, label, start, seconds))
             meter.check()
     except (CancelledError, DeadlineError):
-        raise  # no node's fault
+        raise  # they end the run, and are no failure of a node
     except failures() as error:
         raise _failure(context, segment, remaining, error) from error
 

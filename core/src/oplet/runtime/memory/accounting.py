@@ -26,9 +26,7 @@ class MemoryAccount:
         self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
         self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
         self._strings: dict[Tensor | Node, int] = {}  # bytes of strings by tensor, besides the arrays that refer to them
-        self._own: dict[
-            Tensor | Node, int
-        ] = {}  # bytes by tensor outside of the arenas, and by node for what its kernel allocated
+        self._own: dict[Tensor | Node, int] = {}  # bytes by tensor outside of the arenas, and by node for its kernel's own memory
         self._total = 0
         self._charged: Node | None = None  # the node whose kernel is being prepared or bound
 

@@ -52,7 +52,7 @@ class SegmentAllocation:
         self._end = len(subgraph.execution_plan)
         self._requests: list[Request] = []
         self._last_reads: dict[Tensor, int] = {}  # by node output: the position of its last use
-        self._in_place: dict[Tensor, Tensor] = {}  # by output that is written in place: the input in whose memory
+        self._in_place: dict[Tensor, Tensor] = {}  # by output that is written in place: the input whose memory it uses
 
     def request_input(self, tensor: Tensor) -> None:
         """Request memory for an input of the subgraph."""
