@@ -22,7 +22,7 @@ def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]
     """Indices of the subgraphs that do not run now, as kernels compute as a whole every composite that would call them."""
     if not any(_is_whole(node) for subgraph in subgraphs for node in subgraph.nodes):
         return set()
-    entries = entry_subgraphs(model.outline)
+    entries = entry_subgraphs(model.lazy_root)
     return _reached(subgraphs, entries, whole=False) - _reached(subgraphs, entries, whole=True)
 
 

@@ -189,7 +189,7 @@ class Executor:
             if type is not None:
                 self.context.set_type(tensor, type)
             tensor.shape = checked_shape(tensor, shape)
-            tensor.provide(None)
+            tensor.set_memory(None)
             self.subgraph.invalidate()
 
     # State and memory ----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Executor:
             memory.release(node)
         for tensor in subgraph.tensors:
             if tensor.allocation in (Allocation.ARENA, _DYNAMIC):
-                tensor.provide(None)
+                tensor.set_memory(None)
                 memory.release(tensor)
 
     def _release_dynamic(self) -> None:
@@ -225,7 +225,7 @@ class Executor:
         bound += [tensor for segment in segments[1:] for tensor, _ in segment.requests]
         for tensor in bound:
             if tensor.index not in self.subgraph.read:
-                tensor.provide(None)
+                tensor.set_memory(None)
                 self.session.memory.release(tensor)
         del segments[1:]
 
@@ -240,8 +240,8 @@ class Executor:
                 free(self.context, list(subgraph.initialized))
         finally:
             for node in subgraph.nodes:
-                node.forget()
+                node.release()
             subgraph.folded.clear()
             for tensor in subgraph.tensors:  # now, in place of whenever Python collects cycles
                 if tensor.allocation is not Allocation.CONSTANT:
-                    tensor.provide(None)
+                    tensor.set_memory(None)
