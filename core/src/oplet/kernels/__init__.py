@@ -12,5 +12,6 @@ loads no more than its kernels use.
     windows       windows along an axis: SAME, VALID, strides, dilations
     activations   fused activations: bounds on floats and on quantized outputs
     fixed_point   quantized multipliers, and the roundings of LiteRT's integer kernels
+    requantization  from accumulators to quantized outputs, as each of LiteRT's roundings defines it
     options       custom options: FlexBuffers maps and structs of int32
 """

@@ -10,7 +10,7 @@ from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, d
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.ops.mul import Scaling
+from oplet_builtin_ops.kit.pairs import ProductScaling, SumScaling
 from oplet_numba_ops.broadcasting import Repetition, repetition
 from oplet_numba_ops.elementwise.fixed_point import scaling
 from oplet_numba_ops.elementwise.flat import worth_sharing
@@ -95,7 +95,7 @@ def plan_sum(subtracts: bool) -> Callable[[Context, Node, Operands], Bind]:
     def plan(context: Context, node: Node, found: Operands) -> Bind:
         general = node.prepared
         # What is shifted left may wrap around, which the compiled loop does not do.
-        if not hasattr(general, "shares") or general.shift > 0:
+        if not isinstance(general, SumScaling) or general.shift > 0:
             decline("its numbers may wrap around, or are of a kind that it does not compute with.")
         large, small, how, exchanged = found
         signs = (0, -1 if subtracts else 0)
@@ -117,8 +117,8 @@ def plan_product(context: Context, node: Node, found: Operands) -> Bind:
     large, small, how, _ = found
     output, factors = node.outputs[0], node.prepared
     # What is shifted left beyond 32 bits wraps around, which the compiled loop does not do.
-    wraps = isinstance(factors, Scaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
-    if not isinstance(factors, Scaling) or large.type != output.type or wraps:
+    wraps = isinstance(factors, ProductScaling) and factors.shift > (0 if large.type == TensorType.INT16 else 14)
+    if not isinstance(factors, ProductScaling) or large.type != output.type or wraps:
         decline("its numbers may wrap around, or are of a kind that it does not compute with.")
     ready(quantized_pair_kernel(how, output.type))
     steps = scaling(factors.multiplier, factors.shift)
