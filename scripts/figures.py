@@ -7,7 +7,7 @@ which takes minutes; FOLDER holds the recorded cases of real models. A page says
 
     <!-- figure: NAME -->what stands here is replaced<!-- end -->
 
-and `docs/figures.md` is made whole. Whoever changes a page's figure by hand, or the file without the pages, fails tests/test_figures.py. All times
+and `docs/figures.md` is made whole. Whoever changes a page's figure by hand, or the file without the pages, fails tests/repository/test_figures.py. All times
 are of runs that take turns: medians, and ratios of runs of the same round.
 """
 
