@@ -29,11 +29,11 @@ _SUM_BITS: Final = 12
 _HALF: Final = np.array([1 << 30], np.int64)
 _31: Final = np.array([31], np.int64)
 #: Of LOG_SOFTMAX: steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
-_LOG_STEP_BITS = 31 - 5 - 4
+_LOG_STEP_BITS: Final = 31 - 5 - 4
 #: In that fixed point, a distance of which no output is near enough to the largest; less some logarithm it is still an int32.
-_LEAST_LOG = -20 << 4 + _LOG_STEP_BITS
+_LEAST_LOG: Final = -20 << 4 + _LOG_STEP_BITS
 #: Sums have 12 integer bits. More than 4096, which takes as many values near the largest one, count as that; LiteRT's overflow.
-_LARGEST_SUM = np.int64((1 << 31) - 1)
+_LARGEST_SUM: Final = np.int64((1 << 31) - 1)
 
 
 def fits_fixed_point(source: Tensor, beta: float) -> bool:
