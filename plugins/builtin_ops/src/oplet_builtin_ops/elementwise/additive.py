@@ -26,33 +26,11 @@ from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
+from oplet_builtin_ops.elementwise.pair_scaling import Share, SumScaling
 
 __all__ = ["additive_registration"]
 
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
-
-
-class _Share(NamedTuple):
-    """One input's summand: (value - zero_point) * 2**left_shift, rescaled to the larger input scale."""
-
-    zero_point: int
-    left_shift: int
-    multiplier: int
-    shift: int
-
-    def of(self, values: Array) -> NDArray[np.int32]:
-        shifted = (values.astype(np.int64) - self.zero_point) << self.left_shift
-        return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
-
-
-class _General(NamedTuple):
-    """A plan for inputs and outputs of any scale."""
-
-    shares: tuple[_Share, _Share]
-    multiplier: int
-    shift: int
-    zero_point: int
-    bounds: tuple[int, int]
 
 
 class _PowersOfTwo(NamedTuple):
@@ -117,7 +95,7 @@ def additive_registration(
         plan = node.prepared
         if isinstance(plan, _PowersOfTwo):
             return _bind_powers_of_two(ufunc, node, plan)
-        if not isinstance(plan, _General):
+        if not isinstance(plan, SumScaling):
             return binary.bind_elementwise(ufunc, node, plan, context)
         if plan.shift > 0:
             return _bind_fine(ufunc, node, plan)
@@ -138,7 +116,7 @@ def additive_registration(
 
 def _general(
     a: Tensor, b: Tensor, output: Tensor, activation: ActivationFunctionType, left_shift: int, fine_output: bool
-) -> _General:  # fmt: skip
+) -> SumScaling:  # fmt: skip
     for tensor in (a, b):
         if not tensor.scale > 0:
             ensure(False, f"{tensor} has scale 0; the inputs of this op have scales above 0.")
@@ -160,8 +138,8 @@ def _general(
         lambda: f"{a} has scale {a.scale:g} and {b} has scale {b.scale:g}, of which the double is beyond single precision.",
     )
     bounds = activation_range(activation, output.type, output.scale, output.zero_point)
-    first, second = (_Share(tensor.zero_point, left_shift, *quantize_multiplier(share)) for tensor, share in zip((a, b), shares))
-    return _General((first, second), *quantize_multiplier(factor), output.zero_point, bounds)
+    first, second = (Share(tensor.zero_point, left_shift, *quantize_multiplier(share)) for tensor, share in zip((a, b), shares))
+    return SumScaling((first, second), *quantize_multiplier(factor), output.zero_point, bounds)
 
 
 def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationFunctionType) -> _PowersOfTwo:
@@ -175,12 +153,12 @@ def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationF
 
 
 @functools.lru_cache(maxsize=16)
-def _share_table(share: _Share) -> NDArray[np.int32]:
+def _share_table(share: Share) -> NDArray[np.int32]:
     """The summand for each value of an int16 input; of the input with the larger scale it is the same in every node."""
     return share.of(every_value(TensorType.INT16))
 
 
-def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
+def _bind_int16(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
     output = node.outputs[0].data
     wide, scratch, *temporaries = (temporary.data for temporary in node.temporaries)
     parts, steps = [], []
@@ -208,7 +186,7 @@ def _bind_int16(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
     return run
 
 
-def _bind_fine(ufunc: np.ufunc, node: Node, plan: _General) -> Thunk:
+def _bind_fine(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
     """The thunk for an output scale so small that sums are shifted to the left.
 
     LiteRT's kernel only supports right shifts and returns little more than the sign here: for eight values at a time, if nothing is

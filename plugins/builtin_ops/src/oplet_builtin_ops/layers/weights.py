@@ -9,12 +9,11 @@ import numpy as np
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array
-from oplet.schema.enums import ActivationFunctionType
 
 #: Modules that only nodes with sparse weights need; builds leave them out if the models have no such node.
 VARIANTS = {"oplet_builtin_ops.layers.sparse": {"sparse": True}}
 
-__all__ = ["CLAMPS", "ensure_bias", "row_sums", "transposed", "weight_data"]
+__all__ = ["ensure_bias", "row_sums", "transposed", "weight_data"]
 
 #: Matrices of more values are transposed, or summed, in blocks; the rows of a block are a few cache lines of the transpose.
 _LARGE: Final = 1 << 16
@@ -23,14 +22,6 @@ _BLOCK: Final = 64
 _CLASHING: Final = 256
 #: The most bytes whose sum is surely exact in float32.
 _EXACT: Final = 1 << 16
-
-#: The activations that are clamps.
-CLAMPS = (
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-)
 
 
 def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:

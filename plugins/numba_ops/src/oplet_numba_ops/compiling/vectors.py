@@ -98,8 +98,8 @@ def load_some(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, mask: 
 class Finish:
     """The output stage of a layer's sums: a clamp for floats, requantization for integers.
 
-    Integers are scaled by `oplet_builtin_ops.arithmetic.requantize`'s formula floor(sum * factor + threshold), where the threshold
-    is a half, plus or minus what the first of two roundings contributes above or below zero.
+    Integers are scaled by `oplet.kernels.requantization`'s formula, floor(sum * factor + threshold), where the threshold is
+    a half and what the first of two roundings adds to it or, below zero, takes from it.
 
     Args:
         bits: the bits of an output: 32 for floats, 8 or 16 for integers.

@@ -8,9 +8,9 @@ import numpy as np
 
 from oplet import Tensor, charge
 from oplet.kernels.activations import float_activation_range
+from oplet.kernels.requantization import Requantization, Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_numba_ops.compiling.memory import Array, aligned, padded_rows
 from oplet_numba_ops.compiling.vectors import LANES, Finish
 
@@ -90,13 +90,13 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     )
 
 
-def _hairs(requantizer: Requantizer) -> Array:
+def _hairs(requantizer: Requantization) -> Array:
     """Half of the unit in which each channel's products are exact: added to a product, it avoids ties."""
     unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
     return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
 
 
-def _rounding(requantizer: Requantizer, kind: np.dtype) -> int:
+def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
     """The rounding that suits a layer, one of Finish's constants."""
     if requantizer.rounding is Rounding.FLOAT:
         return Finish.AWAY
