@@ -23,7 +23,7 @@ from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
 from oplet.model.files.whole_file import write_whole
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 _HERE = Path(__file__).resolve().parent
 #: Measurements that are programs of their own.

@@ -14,7 +14,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 IMPORT = """
 import time, numpy

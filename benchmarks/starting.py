@@ -20,8 +20,8 @@ import numpy as np
 
 from oplet import Interpreter
 from oplet.model.files.whole_file import write_whole
-from oplet.tools.building.packing.programs import build_program
-from oplet.tools.children import run_python
+from oplet.tools.building.build_program import build_program
+from oplet.tools.subprocesses import run_python
 
 RUN = """
 import sys

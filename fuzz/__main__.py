@@ -18,9 +18,9 @@ from pathlib import Path
 from fuzz.campaign import Campaign
 from fuzz.corpus import everywhere, load_seeds
 from fuzz.engines import TURNS, engine_of, limits_of, turns_of
+from fuzz.exercise import make_folder
 from fuzz.report import report_of
 from fuzz.run_model import watch_warnings
-from fuzz.uses import make_folder
 from fuzz.worker import model_of, outcome_of
 from oplet.model.files.whole_file import write_whole
 

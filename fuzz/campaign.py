@@ -24,7 +24,7 @@ from typing import Any
 from fuzz.engines import TURNS, engine_of, limits_of, turns_of
 from fuzz.worker import PROGRESS
 from oplet.model.files.whole_file import write_whole
-from oplet.tools.children import python_process
+from oplet.tools.subprocesses import python_process
 
 __all__ = ["BAD", "Campaign"]
 

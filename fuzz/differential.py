@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.exercise import Run
 from fuzz.run_model import Outcome
-from fuzz.uses import Run
 from oplet import TensorType
 
 __all__ = ["beside_numpy"]

@@ -12,9 +12,9 @@ import numpy as np
 
 from fuzz.choices import Choices
 from fuzz.engines import Engine
-from fuzz.feeding import value_for
 from fuzz.file_mutations import BESIDE
-from fuzz.stopping import Stopper
+from fuzz.input_values import value_for
+from fuzz.watchdog import Stopper
 from oplet import Interpreter, Limits, Model, ModelBuilder
 
 __all__ = ["Run", "make_folder"]

@@ -7,9 +7,9 @@ import zipfile
 
 import numpy as np
 
-from fuzz import bytewise, values
+from fuzz import byte_mutations, edge_values
 from fuzz.choices import Choices
-from fuzz.parts import some_constant
+from fuzz.random_parts import some_constant
 from oplet.schema import tables
 
 __all__ = ["BESIDE", "MUTATIONS", "attached"]
@@ -32,7 +32,7 @@ def _external(choices: Choices, root: tables.Model) -> None:
     groups.append(tables.ExternalBufferGroup(name="weights.bin" if choices.chance(75) else choices.choice(_NAMES)))
     piece = tables.ExternalBuffer(id=len(pieces) + 1, group=len(groups) - 1, offset=choices.choice((0, 64, 3)), length=size)
     if choices.chance(15):
-        piece.offset, piece.length = values.int_value(choices, 0, 2**64 - 1), values.int_value(choices, 0, 2**64 - 1)
+        piece.offset, piece.length = edge_values.int_value(choices, 0, 2**64 - 1), edge_values.int_value(choices, 0, 2**64 - 1)
     if choices.chance(8):
         piece.id, piece.group = choices.below(4), choices.below(4)
     pieces.append(piece)
@@ -50,7 +50,7 @@ def _in_the_file(choices: Choices, root: tables.Model) -> None:
     size = 0 if buffer.data is None else int(buffer.data.size)
     buffer.data = None
     buffer.offset = choices.choice((2, 8, 16, 64, 100, 256))
-    buffer.size = size if choices.chance(80) else values.int_value(choices, 0, 2**64 - 1)
+    buffer.size = size if choices.chance(80) else edge_values.int_value(choices, 0, 2**64 - 1)
 
 
 def _large_options(choices: Choices, root: tables.Model) -> None:
@@ -70,7 +70,7 @@ def attached(data: bytes, choices: Choices) -> bytes:
             archive.writestr(zipfile.ZipInfo(name), b"word\n" * choices.below(50))
     tail = stream.getvalue()
     if choices.chance(50):
-        tail = bytewise.damage(tail, choices)
+        tail = byte_mutations.damage(tail, choices)
     return data + bytes(choices.choice((0, 1, 4, 16))) + tail
 
 

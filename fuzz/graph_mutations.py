@@ -6,7 +6,7 @@ import numpy as np
 
 from fuzz.choices import Choices
 from fuzz.node_mutations import other_op
-from fuzz.parts import flip_field, some_index, some_subgraph
+from fuzz.random_parts import flip_field, some_index, some_subgraph
 from oplet.schema import options as o
 from oplet.schema import stablehlo_options as h
 from oplet.schema import tables

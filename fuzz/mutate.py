@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fuzz import bytewise, file_mutations, graph_mutations, node_mutations, tensor_mutations
+from fuzz import byte_mutations, file_mutations, graph_mutations, node_mutations, tensor_mutations
 from fuzz.choices import Choices, SeededChoices
-from fuzz.parts import flip_field
-from fuzz.splices import chained, spliced
+from fuzz.random_parts import flip_field
+from fuzz.splice_mutations import chained, spliced
 from oplet.errors import ModelError
 from oplet.schema import tables
 from oplet.schema.decode import decode
@@ -45,10 +45,10 @@ def mutate(seed: bytes, choices: Choices, other: bytes = b"") -> bytes:
                 choices.choice(_MUTATIONS)(choices, root)
             data = encode(root)
         except _CANNOT:
-            return bytewise.damage(seed, choices)
+            return byte_mutations.damage(seed, choices)
     if kind >= 84:
         for _ in range(_count(choices)):
-            data = bytewise.damage(data, choices)
+            data = byte_mutations.damage(data, choices)
     return file_mutations.attached(data, choices) if choices.chance(1) else data
 
 

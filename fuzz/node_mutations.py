@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import bytewise, values
+from fuzz import byte_mutations, edge_values
 from fuzz.choices import Choices
-from fuzz.parts import flip_field, fresh, some_index, some_operator, some_subgraph
+from fuzz.random_parts import flip_field, fresh, some_index, some_operator, some_subgraph
 from oplet.model.builders.operator_options import options_class
 from oplet.model.save.packing import pack_flexbuffer
 from oplet.schema import tables
@@ -164,12 +164,12 @@ def _custom_options(choices: Choices, root: tables.Model) -> None:
     operator = some_operator(choices, root)
     if operator.custom_options is not None and operator.custom_options.size and choices.chance(70):
         data = operator.custom_options.tobytes()
-        operator.custom_options = np.frombuffer(bytewise.damage(data, choices), np.uint8)
+        operator.custom_options = np.frombuffer(byte_mutations.damage(data, choices), np.uint8)
     elif choices.chance(50):
         operator.custom_options = np.frombuffer(choices.raw(1 + choices.below(64)), np.uint8)
     else:
-        operator.large_custom_options_offset = values.int_value(choices, 0, 2**64 - 1)
-        operator.large_custom_options_size = values.int_value(choices, 0, 2**64 - 1)
+        operator.large_custom_options_offset = edge_values.int_value(choices, 0, 2**64 - 1)
+        operator.large_custom_options_size = edge_values.int_value(choices, 0, 2**64 - 1)
 
 
 #: Custom ops that packages of this repository serve, and one that nobody does.
@@ -209,11 +209,11 @@ def _flexible(choices: Choices, depth: int = 0) -> Any:
     """A value of FlexBuffers."""
     kind = choices.below(9 if depth < 3 else 6)
     if kind <= 2:
-        return values.small_int(choices)
+        return edge_values.small_int(choices)
     if kind == 3:
-        return values.int_value(choices, -(2**63), 2**63 - 1)
+        return edge_values.int_value(choices, -(2**63), 2**63 - 1)
     if kind == 4:
-        return values.float_value(choices)
+        return edge_values.float_value(choices)
     if kind == 5:
         return choices.choice(("", "SAME", "x" * 40, True, None, b"\xff\0"))
     inner = [_flexible(choices, depth + 1) for _ in range(choices.below(5))]

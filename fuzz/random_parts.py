@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import values
+from fuzz import edge_values
 from fuzz.choices import Choices
 from oplet.model.save.sizes import bytes_needed
 from oplet.schema import tables
@@ -47,7 +47,7 @@ def some_constant(choices: Choices, root: tables.Model) -> tuple[tables.Tensor, 
 
 def some_index(choices: Choices, count: int) -> int:
     """An index, mostly a valid one."""
-    return choices.below(count) if count and choices.chance(85) else values.int_value(choices, -(2**31), 2**31 - 1)
+    return choices.below(count) if count and choices.chance(85) else edge_values.int_value(choices, -(2**31), 2**31 - 1)
 
 
 def flip_field(choices: Choices, table: Table, depth: int = 0) -> None:
@@ -58,11 +58,11 @@ def flip_field(choices: Choices, table: Table, depth: int = 0) -> None:
     value = getattr(table, field.name)
     deeper = value is not None and depth < 4 and choices.chance(75)
     if field.kind == "scalar":
-        setattr(table, field.name, values.scalar_value(choices, field, value))
+        setattr(table, field.name, edge_values.scalar_value(choices, field, value))
     elif field.kind == "string":
-        setattr(table, field.name, values.text(choices))
+        setattr(table, field.name, edge_values.text(choices))
     elif field.kind == "vector":
-        setattr(table, field.name, values.vector_value(choices, field.dtype, value))
+        setattr(table, field.name, edge_values.vector_value(choices, field.dtype, value))
     elif field.kind == "tables":
         if deeper and value:
             flip_field(choices, choices.choice(value), depth + 1)
@@ -109,13 +109,13 @@ def fresh(choices: Choices, cls: type[Table]) -> Table:
             elif name == "BoolFlags":
                 setattr(table, field.name, choices.chance(50))
             elif name == "Float32Flags":
-                setattr(table, field.name, choices.choice((1.0, 0.5, values.float_value(choices))))
+                setattr(table, field.name, choices.choice((1.0, 0.5, edge_values.float_value(choices))))
             else:
-                value = values.small_int(choices)
+                value = edge_values.small_int(choices)
                 setattr(table, field.name, max(value, int(field.flags.min_val)))
         elif field.kind == "vector" and choices.chance(50):
             array = np.zeros(choices.below(5), field.dtype)
-            values.fill_array(choices, array)
+            edge_values.fill_array(choices, array)
             setattr(table, field.name, array)
     return table
 

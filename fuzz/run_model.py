@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from fuzz.choices import Choices, SeededChoices
 from fuzz.engines import DEFAULT, DOCUMENTED, LIMITS, Engine, opened
-from fuzz.stopping import Stopper
-from fuzz.uses import Run
+from fuzz.exercise import Run
+from fuzz.watchdog import Stopper
 from oplet import Limits
 from oplet.errors import OpletError
 

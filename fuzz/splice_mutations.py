@@ -6,7 +6,7 @@ import numpy as np
 
 from fuzz.choices import Choices
 from fuzz.node_mutations import set_options
-from fuzz.parts import some_subgraph
+from fuzz.random_parts import some_subgraph
 from oplet.model.builders.operator_options import options_class
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import values
+from fuzz import edge_values
 from fuzz.choices import Choices
-from fuzz.parts import flip_field, refit, some_constant, some_subgraph, some_tensor
+from fuzz.random_parts import flip_field, refit, some_constant, some_subgraph, some_tensor
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 
@@ -21,7 +21,7 @@ def _tensor_field(choices: Choices, root: tables.Model) -> None:
 
 def _shape(choices: Choices, root: tables.Model) -> None:
     tensor = some_tensor(choices, root)
-    tensor.shape = values.vector_value(choices, np.dtype("<i4"), tensor.shape)
+    tensor.shape = edge_values.vector_value(choices, np.dtype("<i4"), tensor.shape)
     if choices.chance(70):
         refit(choices, root, tensor)
 
@@ -69,11 +69,11 @@ def _quantization(choices: Choices, root: tables.Model) -> None:
     if kind == 0:
         tensor.quantization = None
     elif kind <= 2:
-        quantization.scale = values.vector_value(choices, np.dtype("<f4"), quantization.scale)
+        quantization.scale = edge_values.vector_value(choices, np.dtype("<f4"), quantization.scale)
     elif kind == 3:
-        quantization.zero_point = values.vector_value(choices, np.dtype("<i8"), quantization.zero_point)
+        quantization.zero_point = edge_values.vector_value(choices, np.dtype("<i8"), quantization.zero_point)
     elif kind == 4:
-        quantization.quantized_dimension = values.int_value(choices, -(2**31), 2**31 - 1)
+        quantization.quantized_dimension = edge_values.int_value(choices, -(2**31), 2**31 - 1)
     elif kind == 5:
         dims = [1] if tensor.shape is None or not tensor.shape.size else tensor.shape.tolist()
         axis = choices.below(len(dims))
@@ -82,10 +82,10 @@ def _quantization(choices: Choices, root: tables.Model) -> None:
         quantization.scale = np.full(count, choices.choice((0.5, 1.0, 1e-9, 1e9)), np.float32)
         quantization.zero_point = np.full(count, choices.choice((0, 0, 1, -128)), np.int64)
     elif kind == 6:
-        quantization.scale = np.array([values.float_value(choices)], np.float32)
-        quantization.zero_point = np.array([values.int_value(choices, -(2**63), 2**63 - 1)], np.int64)
+        quantization.scale = np.array([edge_values.float_value(choices)], np.float32)
+        quantization.zero_point = np.array([edge_values.int_value(choices, -(2**63), 2**63 - 1)], np.int64)
     elif kind == 7:
-        quantization.scale = np.array([abs(values.float_value(choices)) or 1.0], np.float32)
+        quantization.scale = np.array([abs(edge_values.float_value(choices)) or 1.0], np.float32)
         quantization.zero_point = np.array([choices.below(200) - 100], np.int64)
     else:
         flip_field(choices, quantization)
@@ -125,16 +125,16 @@ def _constant_values(choices: Choices, root: tables.Model) -> None:
     data = np.array(buffer.data, np.uint8)
     dtype = _DTYPES.get(tensor.type)
     if dtype is None or data.size < dtype.itemsize:
-        buffer.data = values.vector_value(choices, data.dtype, data)
+        buffer.data = edge_values.vector_value(choices, data.dtype, data)
         return
     array = data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
     for _ in range(1 + choices.below(3)):
         at = choices.below(array.size)
         if dtype.kind in "iu" and choices.chance(60):
             info = np.iinfo(dtype)
-            array[at] = min(max(values.small_int(choices), info.min), info.max)
+            array[at] = min(max(edge_values.small_int(choices), info.min), info.max)
         else:
-            values.fill_array(choices, array[at : at + 1])
+            edge_values.fill_array(choices, array[at : at + 1])
     buffer.data = data
 
 
@@ -154,8 +154,8 @@ def _buffer_bytes(choices: Choices, root: tables.Model) -> None:
     buffer = choices.choice(buffers)
     kind = choices.below(5)
     if kind == 0:
-        buffer.offset = values.int_value(choices, 0, 2**64 - 1)
-        buffer.size = values.int_value(choices, 0, 2**64 - 1)
+        buffer.offset = edge_values.int_value(choices, 0, 2**64 - 1)
+        buffer.size = edge_values.int_value(choices, 0, 2**64 - 1)
         buffer.data = None
     elif kind == 1:
         buffer.data = None
@@ -208,7 +208,7 @@ def _free_dims(choices: Choices, root: tables.Model) -> None:
     dims = [] if tensor.shape is None else tensor.shape.tolist()
     tensor.shape_signature = np.array([-1 if choices.chance(50) else dim for dim in dims], np.int32)
     if choices.chance(15):
-        tensor.shape_signature = values.vector_value(choices, np.dtype("<i4"), tensor.shape_signature)
+        tensor.shape_signature = edge_values.vector_value(choices, np.dtype("<i4"), tensor.shape_signature)
     if choices.chance(10):
         tensor.shape = np.array([-1 if choices.chance(40) else dim for dim in dims], np.int32)
     tensor.has_rank = choices.chance(80)

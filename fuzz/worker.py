@@ -17,12 +17,12 @@ import tempfile
 from typing import Any
 
 from fuzz.choices import SeededChoices
-from fuzz.comparing import beside_numpy
 from fuzz.corpus import Seeds, load_seeds
+from fuzz.differential import beside_numpy
 from fuzz.engines import LIMITS, engine_of, limits_of, opened
+from fuzz.exercise import Run, make_folder
 from fuzz.mutate import mutated
 from fuzz.run_model import Outcome, run_model, watch_warnings
-from fuzz.uses import Run, make_folder
 
 __all__ = ["PROGRESS", "main", "model_of", "outcome_of"]
 

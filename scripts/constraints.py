@@ -12,7 +12,7 @@ import sys
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from scripts.walking import ROOT, installed, wanted
+from scripts.requirements import ROOT, installed, wanted
 
 HEAD = """\
 # Versions that passed all tests together, by version of Python, on Linux and x86-64. Made by `python -m scripts.constraints`.

@@ -67,8 +67,8 @@ def sizes(models: Path, folder: Path) -> dict[str, Any]:
     from hatchling.builders.wheel import WheelBuilder
 
     from oplet import PluginManager
-    from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.packing.programs import build_program
+    from oplet.tools.building.build_program import build_program
+    from oplet.tools.building.build_wheel import build_wheel
 
     whole = {}
     for source in [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]:
@@ -108,8 +108,8 @@ def _builds(models: Path, folder: Path) -> dict[str, Any]:
     """What `oplet build` reports of the small float model: as a wheel of kernels, and as a program."""
     from oplet import PluginManager
     from oplet.tools.building import report
-    from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.packing.programs import build_program
+    from oplet.tools.building.build_program import build_program
+    from oplet.tools.building.build_wheel import build_wheel
 
     report._ROUNDS = 11
     model = _model(models, _SMALL["float32"], folder)

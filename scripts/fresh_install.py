@@ -1,6 +1,6 @@
 """What README promises, tried as a stranger does: a fresh copy of this repository, a fresh environment, nothing kept from before.
 
-usage: python -m scripts.fresh [--python PYTHON ...] [--with builtin_ops] [--with everything] [--json FILE]
+usage: python -m scripts.fresh_install [--python PYTHON ...] [--with builtin_ops] [--with everything] [--json FILE]
 
 Of each Python and each set of packages: `scripts/demo.sh` makes the environment, then every command of README's list and README's two
 pieces of code are run. The home folder is empty, so that pip, numba and oplet find no caches. Prints a table; the exit code is 1 if
@@ -245,7 +245,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Walk with every Python and set that is asked for; 1 if a step failed."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.fresh", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m scripts.fresh_install", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", action="append", help="may be repeated; this one by default")
     parser.add_argument("--with", dest="packages", action="append", choices=SETS, help="may be repeated; both by default")
     parser.add_argument("--json", type=Path, help="also write all steps here")

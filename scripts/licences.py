@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.utils import canonicalize_name
 
-from scripts.walking import DEVELOPMENT, ROOT, RUN_TIME, installed, wanted
+from scripts.requirements import DEVELOPMENT, ROOT, RUN_TIME, installed, wanted
 
 __all__ = ["EXCEPTIONS", "FITS", "USES", "fits", "licence_of", "page", "problems"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from scripts.walking import ROOT
+from scripts.requirements import ROOT
 
 __all__ = ["build", "folders", "main", "version"]
 

@@ -9,7 +9,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.walking import ROOT
+from scripts.requirements import ROOT
 
 __all__ = ["PACKAGES", "homes", "stub"]
 

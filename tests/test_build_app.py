@@ -19,12 +19,12 @@ from importlib_metadata import distribution
 from PIL import Image
 
 from oplet import Interpreter, Model, PluginManager
-from oplet.tools.building.cutting.cutting import Cut, cut
+from oplet.tools.building.cutting.cut_kernels import CutPackage, cut
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.app import Program, program, write_program
-from oplet.tools.program.contents import AppContents, AppModel
-from oplet.tools.program.main import main
+from oplet.tools.building.packing.bundle import Program, program, write_program
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.standalone.contents import AppContents, AppModel
+from oplet.tools.standalone.main import main
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 ATAN = Path(__file__).parents[1] / "examples" / "atan" / "atan.tflite"
@@ -36,12 +36,12 @@ def digits() -> Path:
 
 
 @pytest.fixture(scope="module")
-def kernels(digits: Path) -> Cut:
+def kernels(digits: Path) -> CutPackage:
     return cut(needs_of([digits]), "digits_app", PluginManager())
 
 
 @pytest.fixture(scope="module")
-def made(kernels: Cut, digits: Path) -> Program:
+def made(kernels: CutPackage, digits: Path) -> Program:
     return program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
 
 
@@ -142,7 +142,7 @@ def test_compiled_modules_can_be_left_out(made: Program, tmp_path: Path) -> None
     assert "digits_int8" in run(sys.executable, pyz, "--list")
 
 
-def test_two_builds_are_the_same_bytes(made: Program, kernels: Cut, digits: Path, pyz: Path, tmp_path: Path) -> None:
+def test_two_builds_are_the_same_bytes(made: Program, kernels: CutPackage, digits: Path, pyz: Path, tmp_path: Path) -> None:
     again = program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
     assert write_program(again, tmp_path / "again.pyz").read_bytes() == pyz.read_bytes()
 
@@ -152,7 +152,7 @@ def test_numpy_is_all_that_a_program_requires(made: Program) -> None:
     assert dict(made.requires)["numpy"].startswith("numpy>=")
 
 
-def test_models_of_one_name_are_told_apart_by_their_folders(kernels: Cut, digits: Path, tmp_path: Path) -> None:
+def test_models_of_one_name_are_told_apart_by_their_folders(kernels: CutPackage, digits: Path, tmp_path: Path) -> None:
     paths = [tmp_path / folder / "model.tflite" for folder in ("a", "b")]
     for number, path in enumerate(paths):
         path.parent.mkdir()
@@ -161,7 +161,7 @@ def test_models_of_one_name_are_told_apart_by_their_folders(kernels: Cut, digits
     assert sorted(made.models) == ["a-model", "b-model"]
 
 
-def test_a_model_with_constants_in_other_files_is_refused(kernels: Cut, digits: Path) -> None:
+def test_a_model_with_constants_in_other_files_is_refused(kernels: CutPackage, digits: Path) -> None:
     model = Model.open(digits)
     model.root.external_buffer_groups = [object()]
     with pytest.raises(BuildError, match="keeps constants in other files"):
@@ -275,7 +275,7 @@ print(view is not None, np.frombuffer(CONTENTS.read(model), np.uint8).ctypes.dat
     assert "outputs" in run(sys.executable, os.path.relpath(again))
 
 
-def test_a_program_without_models_takes_a_file(kernels: Cut, digits: Path, tmp_path: Path) -> None:
+def test_a_program_without_models_takes_a_file(kernels: CutPackage, digits: Path, tmp_path: Path) -> None:
     pyz = write_program(program(kernels, "1"), tmp_path / "any.pyz")
     assert "outputs" in run(sys.executable, pyz, digits)
     assert "required: MODEL" in run(sys.executable, pyz, code=2)

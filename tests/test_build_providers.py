@@ -17,15 +17,15 @@ from oplet import BuiltinOperator, Interpreter, MutableOpResolver, PluginManager
 from oplet.errors import PrepareError
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
-from oplet.tools.building.build import BuiltWheel, build_wheel
-from oplet.tools.building.choosing import passed_over
+from oplet.tools.building.build_program import build_program
+from oplet.tools.building.build_wheel import BuiltWheel, build_wheel
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.programs import build_program
+from oplet.tools.building.providers import passed_over
 from oplet.tools.selection.check import check_installed
 from oplet.tools.selection.lock import Lock, lock_of
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.selection.providers import serve
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import serve
 
 #: A package's module, whose kernel multiplies.
 KERNEL = """

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, PluginManager
-from oplet.tools.building.build import build_wheel
-from oplet.tools.building.packing.programs import build_program
+from oplet.tools.building.build_program import build_program
+from oplet.tools.building.build_wheel import build_wheel
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.selection.providers import serve
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import serve
 from oplet.tuning.random_inputs import random_input
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "real"

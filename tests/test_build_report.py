@@ -11,9 +11,9 @@ import pytest
 
 from oplet import PluginManager
 from oplet.tools.building import report as reporting
-from oplet.tools.building.packing.programs import BuiltProgram, build_program
+from oplet.tools.building.build_program import BuiltProgram, build_program
 from oplet.tools.building.report import make_report
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 SEVEN = DIGITS / "pictures" / "7.png"

@@ -9,8 +9,8 @@ from PIL import Image
 from oplet.errors import TensorError
 from oplet.tools.running.inputs import load_input
 from oplet.tools.running.outputs import save_outputs, top_scores
-from oplet.tools.running.values.fitting import fit
-from oplet.tools.running.values.scaling import dequantize
+from oplet.tools.running.values.conversion import fit
+from oplet.tools.running.values.quantization import dequantize
 from oplet.tuning.random_inputs import random_input
 
 

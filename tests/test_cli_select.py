@@ -24,8 +24,8 @@ from oplet.tools.selection.check import check_installed, check_models
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock, LockError, lock_of, requirements
 from oplet.tools.selection.needs import SelectionError, needs_of
+from oplet.tools.selection.providers import MissingOpsError, kernel_path, serve
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import MissingOpsError, kernel_path, serve
 
 ROOT = Path(__file__).parents[1]
 REAL = ROOT.parent / "shared" / "conformance" / "real"

@@ -16,8 +16,8 @@ from PIL import Image
 
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.testing import Spec, one_op_model
-from oplet.tools.program.contents import AppContents
-from oplet.tools.program.main import main as app_main
+from oplet.tools.standalone.contents import AppContents
+from oplet.tools.standalone.main import main as app_main
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 PAGE = Path(__file__).parents[1] / "docs" / "values.md"

@@ -17,12 +17,12 @@ from oplet import Composite, Interpreter, Model, PluginManager, TensorType
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
-from oplet.tools.building.build import build_wheel
+from oplet.tools.building.build_wheel import build_wheel
 from oplet.tools.selection.check import check_installed, check_models
 from oplet.tools.selection.lock import Lock, lock_of
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.selection.providers import serve
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import serve
 
 ATTENTION = "odml.scaled_dot_product_attention"
 #: One key head: the decomposition in the file gives other values than the kernel.

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzz.bytewise import damage
+from fuzz.byte_mutations import damage
 from fuzz.campaign import Campaign
 from fuzz.choices import SeededChoices
-from fuzz.comparing import beside_numpy
 from fuzz.corpus import load_seeds
+from fuzz.differential import beside_numpy
 from fuzz.engines import TURNS, engine_of, installed, limits_of, turns_of
+from fuzz.exercise import Run
 from fuzz.mutate import mutated
 from fuzz.report import report_of
 from fuzz.run_model import Outcome, run_model, watch_warnings
-from fuzz.uses import Run
 from fuzz.worker import model_of, outcome_of
 
 from oplet import BuiltinOperator, Model
@@ -159,7 +159,7 @@ import os, sys
 
 class Killer:
     def find_spec(self, name, path=None, target=None):
-        if name == "fuzz.comparing":
+        if name == "fuzz.differential":
             sys.meta_path.remove(self)
             import fuzz.mutate as mutate
             mutated = mutate.mutated

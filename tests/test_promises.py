@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.fresh import COMMANDS, code_of_readme, verbs_of_readme, walk
+from scripts.fresh_install import COMMANDS, code_of_readme, verbs_of_readme, walk
 
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(

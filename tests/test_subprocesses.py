@@ -15,7 +15,7 @@ import pytest
 
 from oplet.tools.building import report
 from oplet.tools.building.packing.bytecode import compiled
-from oplet.tools.children import python_process, run_python
+from oplet.tools.subprocesses import python_process, run_python
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "src" / "oplet"
@@ -82,12 +82,12 @@ def writes(tree: ast.AST) -> Iterator[str]:
 def test_only_one_module_starts_processes() -> None:
     found = {path: list(starts(ast.parse(path.read_text()))) for path in SHIPPED}
     found = {str(path.relative_to(ROOT)): names for path, names in found.items() if names}
-    assert found.pop("core/src/oplet/tools/children.py") != []
-    # It reads what its process writes; the process itself is started by oplet.tools.children.
+    assert found.pop("core/src/oplet/tools/subprocesses.py") != []
+    # It reads what its process writes; the process itself is started by oplet.tools.subprocesses.
     assert found.pop("fuzz/campaign.py") == ["subprocess"]
     # `oplet behind` runs a program that the user names, in this process.
-    assert found.pop("core/src/oplet/tools/behind/program.py") == ["runpy"]
-    assert found == {}, "use oplet.tools.children"
+    assert found.pop("core/src/oplet/tools/behind/launch.py") == ["runpy"]
+    assert found == {}, "use oplet.tools.subprocesses"
     campaign = ast.parse((ROOT / "fuzz" / "campaign.py").read_text())
     called = {dotted(node.func) for node in ast.walk(campaign) if isinstance(node, ast.Call)}
     assert not {name for name in called if name.startswith("subprocess.")}
@@ -196,7 +196,7 @@ def test_a_child_finds_the_users_packages_and_nothing_of_the_current_folder(
 
 
 def test_without_python_s_own_switch_the_empty_folder_keeps_strangers_out(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oplet.tools.children._SAFE_PATH", ())  # as before Python 3.11
+    monkeypatch.setattr("oplet.tools.subprocesses._SAFE_PATH", ())  # as before Python 3.11
     done = run_python(["-c", "import importlib, json, numpy, statistics"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert found_marks(trap) == []

@@ -14,13 +14,13 @@ import pytest
 from oplet import Interpreter
 from oplet.errors import TensorError
 from oplet.testing import Spec, one_op_model
+from oplet.tools.running.formatting import described, head
 from oplet.tools.running.inputs import load_input
 from oplet.tools.running.outputs import save_outputs
 from oplet.tools.running.run import Value
-from oplet.tools.running.showing import described, head
-from oplet.tools.running.values.fitting import fit
+from oplet.tools.running.values.conversion import fit
 from oplet.tools.running.values.notices import Notice
-from oplet.tools.running.values.scaling import dequantize, scaling_of
+from oplet.tools.running.values.quantization import dequantize, quantization_of
 from oplet.tuning.random_inputs import random_input
 
 INTEGERS = [np.int8, np.uint8, np.int16]
@@ -218,7 +218,7 @@ def test_a_quantization_that_cannot_be_applied_needs_raw(to: dict[str, Any], wor
 
 @pytest.mark.parametrize("to", [details([2], np.int8, 0.0, 3), details([2], np.int8), details([2], np.int8, [0.0, 0.0])])
 def test_integers_without_a_scale_are_their_own_values(to: dict[str, Any]) -> None:
-    assert scaling_of(to) is None
+    assert quantization_of(to) is None
     for value in (np.array([1, 2], np.int8), np.array([1, 2]), [1, 2], [1.0, 2]):
         got, told = fitted(value, to)
         assert got.tolist() == [1, 2]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
     from oplet.tools.comparing.bisect import Bisection
-    from oplet.tools.comparing.compare import Comparison, Layer
+    from oplet.tools.comparing.compare import ComparedTensor, Comparison
     from oplet.tuning.differences import Difference
     from oplet.tuning.following import NodeDifference
 
@@ -139,7 +139,7 @@ def _print_verdict(printer: Printer, result: Comparison) -> None:
             printer.line(f"{entry}: {entry.difference.why}")
 
 
-def _row(name: str, entry: Layer | NodeDifference) -> tuple[str, ...]:
+def _row(name: str, entry: ComparedTensor | NodeDifference) -> tuple[str, ...]:
     d = entry.difference
     note = getattr(entry, "note", "") or d.why
     if d.nonfinite:
@@ -192,7 +192,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _border(layer: Layer) -> str:
+def _border(layer: ComparedTensor) -> str:
     parts = [f"out of {layer.written_by}"] if layer.written_by >= 0 else []
     return ", ".join(parts + [f"into {number}" for number in layer.read_by])
 
@@ -246,7 +246,7 @@ def as_json(result: Comparison, layers: bool) -> dict[str, Any]:
     return described
 
 
-def _flat(entry: Layer | NodeDifference, *without: str) -> dict[str, Any]:
+def _flat(entry: ComparedTensor | NodeDifference, *without: str) -> dict[str, Any]:
     flat = asdict(entry)
     flat |= flat.pop("difference")
     flat["gain"] = entry.difference.gain

@@ -11,10 +11,10 @@ from oplet.texts import one_line
 if TYPE_CHECKING:
     from oplet.tools.running.values.notices import Notice
 
-__all__ = ["Teller"]
+__all__ = ["NoticePrinter"]
 
 
-class Teller:
+class NoticePrinter:
     """Prints notices, one a line.
 
     Args:

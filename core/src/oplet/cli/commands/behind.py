@@ -40,7 +40,7 @@ def behind(
     settings = settings_of(context, p, debug)
     from oplet.errors import DelegateError, ModelError
     from oplet.texts import one_line
-    from oplet.tools.behind.program import Account, run_behind
+    from oplet.tools.behind.launch import Account, run_behind
 
     account = Account()
     code: int | str | None = 0

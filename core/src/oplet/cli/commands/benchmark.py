@@ -76,7 +76,7 @@ def benchmark(
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.commands.tune import delegates_of
     from oplet.cli.console import Printer, print_json
-    from oplet.cli.notices import Teller
+    from oplet.cli.notices import NoticePrinter
     from oplet.cli.progress import progress_bars
     from oplet.model.files.whole_file import check_target
     from oplet.tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
@@ -108,7 +108,7 @@ def benchmark(
             compare=list(dict.fromkeys(compare or ())),
             progress=tell,
             raw=raw,
-            notify=Teller(quiet),
+            notify=NoticePrinter(quiet),
         )
     if profile_html is not None:
         _write_page(result, profile_html)

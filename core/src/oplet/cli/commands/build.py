@@ -10,7 +10,7 @@ import typer
 from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwitches, Preferred, check_preferred, settings_of
 
 if TYPE_CHECKING:
-    from oplet.tools.building.build import BuiltWheel
+    from oplet.tools.building.build_wheel import BuiltWheel
     from oplet.tools.building.report import Report
 
 __all__ = ["build"]
@@ -92,9 +92,9 @@ def build(
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
     from oplet.cli.console import print_json
     from oplet.model.files.whole_file import check_folder
-    from oplet.tools.building.build import build_wheel
-    from oplet.tools.building.packing.app import INTERPRETER
-    from oplet.tools.building.packing.programs import build_program
+    from oplet.tools.building.build_program import build_program
+    from oplet.tools.building.build_wheel import build_wheel
+    from oplet.tools.building.packing.bundle import INTERPRETER
     from oplet.tools.building.report import make_report
     from oplet.tools.selection.needs import SelectionError
 
@@ -135,7 +135,7 @@ def build(
 
 def _show(built: BuiltWheel, report: Report) -> None:
     from oplet.cli.console import Printer
-    from oplet.tools.building.choosing import passed_over
+    from oplet.tools.building.providers import passed_over
 
     printer = Printer()
     printer.line(str(built.path), "bold")

@@ -106,11 +106,11 @@ def compare(
     settings = settings_of(context, p, debug)
     from oplet.cli.compare_report import as_json, print_report
     from oplet.cli.console import Printer, print_json
-    from oplet.cli.notices import Teller
+    from oplet.cli.notices import NoticePrinter
     from oplet.cli.progress import progress_bars
     from oplet.tools.comparing.compare import compare_model
+    from oplet.tools.comparing.interpreters import open_pair
     from oplet.tools.comparing.references import LITERT
-    from oplet.tools.comparing.sides import sides_of
 
     if reference == "":
         raise typer.BadParameter("it names no file, nor litert, litert-no-xnnpack or litert-reference.", param_hint="--with")
@@ -124,7 +124,7 @@ def compare(
         )
     judged = _tolerance(tolerance, rtol, atol)
     with progress_bars() as tell:
-        sides, chosen = sides_of(
+        sides, chosen = open_pair(
             model, delegate or (), settings.plugins(), num_threads, with_reference=bool(reference), progress=tell
         )
     result = compare_model(
@@ -141,7 +141,7 @@ def compare(
         scale=scale,
         offset=offset,
         raw=raw,
-        tell=Teller(quiet),
+        tell=NoticePrinter(quiet),
     )
     result.choice = chosen
     if format is Format.JSON:

@@ -35,7 +35,7 @@ def partition(
     settings = settings_of(context, p, debug)
     from oplet.cli.console import Printer, print_json
     from oplet.cli.progress import progress_bars
-    from oplet.tools.comparing.sides import sides_of
+    from oplet.tools.comparing.interpreters import open_pair
     from oplet.tools.partitioning.partition import partition_model
 
     if svg is not None:
@@ -46,7 +46,7 @@ def partition(
         check_target(svg)
     plugins = settings.plugins()
     with progress_bars() as tell:
-        sides, chosen = sides_of(model, delegate, plugins, progress=tell)
+        sides, chosen = open_pair(model, delegate, plugins, progress=tell)
     result = partition_model(model, sides.make_delegates(), plugins)
     if svg is not None:
         from oplet.model.files.whole_file import write_whole

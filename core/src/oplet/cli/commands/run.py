@@ -77,17 +77,17 @@ def run(
     settings = settings_of(context, p, debug)
     from oplet.cli.commands.tune import delegates_of
     from oplet.cli.console import Printer, print_json
-    from oplet.cli.notices import Teller
+    from oplet.cli.notices import NoticePrinter
     from oplet.model.files.whole_file import check_target
+    from oplet.tools.running.formatting import as_json, highest
     from oplet.tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.running.run import run_model
-    from oplet.tools.running.showing import as_json, highest
 
     if output is not None:
         check_suffix(output)
         check_target(output)
     names = read_labels(labels) if labels is not None else []
-    tell = Teller(quiet)
+    tell = NoticePrinter(quiet)
     plugins = settings.plugins()
     result = run_model(
         model,
@@ -120,7 +120,7 @@ def run(
 
 
 def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
-    from oplet.tools.running.showing import described, head
+    from oplet.tools.running.formatting import described, head
 
     served = ", ".join(f"{count} by {who}" for who, count in result.providers.items()) or "none"
     printer.line(f"nodes: {served}", "dim")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.serving.resolver import Claim
     from oplet.plugins.manager import PluginManager
-    from oplet.tools.selection.serving import Served
+    from oplet.tools.selection.providers import Served
 
 __all__ = ["select"]
 
@@ -66,10 +66,10 @@ def select(
 
     targets = [path for path in (output, lock, requirements) if path is not None]
     if targets:
-        from oplet.tools.selection.files import check_made
+        from oplet.tools.selection.generated_files import check_generated
 
         for path in targets:
-            check_made(path)
+            check_generated(path)
         if len(set(map(os.path.abspath, targets))) < len(targets):
             raise typer.BadParameter("--output, --lock and --requirements must name different files.")
     plugins = settings.plugins()
@@ -77,9 +77,9 @@ def select(
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
         raise typer.Exit(_check(check, opened, all_codes, plugins, prefer, json))
-    from oplet.tools.selection.files import write_made
+    from oplet.tools.selection.generated_files import write_generated
     from oplet.tools.selection.needs import SelectionError, needs_of
-    from oplet.tools.selection.serving import serve
+    from oplet.tools.selection.providers import serve
 
     try:
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)
@@ -101,7 +101,7 @@ def select(
         if requirements is not None:
             made[requirements] = requirements_of(locked)
     for path, text in made.items():
-        write_made(path, text)
+        write_generated(path, text)
     _show(served, list(made), json)
 
 

@@ -49,7 +49,7 @@ def tune(
 
     limit_blas_threads(num_threads)  # before anything imports numpy
     from oplet.cli.console import print_json
-    from oplet.cli.notices import Teller
+    from oplet.cli.notices import NoticePrinter
     from oplet.cli.progress import progress_bars
     from oplet.tools.benchmarking.tune import tune_model
     from oplet.tuning.measuring import Bounds
@@ -63,7 +63,7 @@ def tune(
             bounds=Bounds(max_error, max_secs),
             progress=tell,
             raw=raw,
-            notify=Teller(quiet),
+            notify=NoticePrinter(quiet),
         )
     if json:
         print_json(asdict(choice))

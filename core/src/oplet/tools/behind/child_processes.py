@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Opener", "with_doors_in_processes"]
+__all__ = ["HookInstaller", "install_in_child_processes"]
 
 _KEY = "oplet_behind"
 
 
-class Opener:
+class HookInstaller:
     """Opens the doors in the process that unpickles it.
 
     Args:
@@ -36,11 +36,11 @@ class Opener:
 def _open_here(blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
     """Open the doors until the process ends."""
     from oplet.plugins.manager import PluginManager
-    from oplet.tools.behind.doors import open_doors
-    from oplet.tools.behind.names import Account, names_behind, plugin_packages
+    from oplet.tools.behind.import_hooks import intercept_imports
+    from oplet.tools.behind.litert_names import Account, litert_names, plugin_packages
 
     plugins = PluginManager().without(blocked)
-    doors = open_doors(names_behind(Account(), plugins, delegates, num_threads), plugin_packages(), bare=tensorflow)
+    doors = intercept_imports(litert_names(Account(), plugins, delegates, num_threads), plugin_packages(), bare=tensorflow)
     doors.__enter__()
     _OPEN.append(doors)
 
@@ -50,7 +50,7 @@ _OPEN: list[Any] = []
 
 
 @contextmanager
-def with_doors_in_processes(opener: Opener) -> Iterator[None]:
+def install_in_child_processes(opener: HookInstaller) -> Iterator[None]:
     """Have processes that are spawned meanwhile open the doors too."""
     usual = multiprocessing.spawn.get_preparation_data
 

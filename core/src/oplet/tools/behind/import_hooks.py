@@ -17,10 +17,10 @@ from importlib.util import module_from_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["DOORS", "open_doors"]
+__all__ = ["INTERCEPTED", "intercept_imports"]
 
 #: Modules that hold the interpreter and what goes with it.
-DOORS = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
+INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
 
 #: TensorFlow's public names, where it is installed: each module with those of its names that are LiteRT's.
 _PUBLIC = {
@@ -33,7 +33,7 @@ _PUBLIC = {
 _BARE = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
 
 
-class _Door(ModuleType):
+class _InterceptedModule(ModuleType):
     """A module of oplet's names for programs, and of its own for those that belong to it.
 
     Args:
@@ -43,7 +43,7 @@ class _Door(ModuleType):
         finders: who finds the installed one.
     """
 
-    def __init__(self, name: str, names: Mapping[str, Any], insiders: Collection[str], finders: _Doors) -> None:
+    def __init__(self, name: str, names: Mapping[str, Any], insiders: Collection[str], finders: _ImportHooks) -> None:
         super().__init__(name, f"{name}, answered by oplet.")
         self.__dict__["__all__"] = list(names)
         self.__dict__["_parts"] = (names, insiders, finders)
@@ -61,7 +61,7 @@ class _Door(ModuleType):
         )
 
 
-class _Doors(MetaPathFinder, Loader):
+class _ImportHooks(MetaPathFinder, Loader):
     """Finds the doors, and patches TensorFlow's public names when TensorFlow makes them."""
 
     def __init__(self, names: Mapping[str, Any], insiders: Collection[str], bare: bool) -> None:
@@ -74,14 +74,14 @@ class _Doors(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The spec of a door, of a package around one that is not installed, or of a module to patch; None for all others."""
-        if fullname in DOORS:  # asked for in a package that is there
+        if fullname in INTERCEPTED:  # asked for in a package that is there
             return ModuleSpec(fullname, self, origin="oplet")
         if fullname in _PUBLIC:
             spec = self._elsewhere(fullname, path)
             if spec is not None and spec.loader is not None:
-                spec.loader = _Patching(spec.loader, self)
+                spec.loader = _PatchingLoader(spec.loader, self)
             return spec
-        around = fullname in _BARE or any(door.startswith(f"{fullname}.") for door in DOORS)
+        around = fullname in _BARE or any(door.startswith(f"{fullname}.") for door in INTERCEPTED)
         if fullname.partition(".")[0] == "tensorflow" and not self._bare:
             return None
         if around and self._elsewhere(fullname, path) is None:
@@ -91,12 +91,12 @@ class _Doors(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """An empty package for those around the doors, a door else."""
         if spec.submodule_search_locations is None:
-            return _Door(spec.name, self._names, self._insiders, self)
-        return _Around(spec.name, {name: self._names[name] for name in _BARE.get(spec.name, ())})
+            return _InterceptedModule(spec.name, self._names, self._insiders, self)
+        return _EnclosingPackage(spec.name, {name: self._names[name] for name in _BARE.get(spec.name, ())})
 
     def exec_module(self, module: ModuleType) -> None:
         """Note that somebody came in; there is nothing to run."""
-        if isinstance(module, _Door) or module.__name__ in _BARE:
+        if isinstance(module, _InterceptedModule) or module.__name__ in _BARE:
             self.used[module.__name__] = None
 
     def patch(self, module: ModuleType) -> None:
@@ -136,7 +136,7 @@ class _Doors(MetaPathFinder, Loader):
         return None
 
 
-class _Around(ModuleType):
+class _EnclosingPackage(ModuleType):
     """A package that is not installed: what holds the doors, and TensorFlow's public names of them."""
 
     def __init__(self, name: str, names: Mapping[str, Any]) -> None:
@@ -145,7 +145,7 @@ class _Around(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         inside = f"{self.__name__}.{name}"
-        if inside in _BARE or any(inside == door or door.startswith(f"{inside}.") for door in DOORS):
+        if inside in _BARE or any(inside == door or door.startswith(f"{inside}.") for door in INTERCEPTED):
             return import_module(inside)
         package = self.__name__.partition(".")[0]
         raise AttributeError(
@@ -154,10 +154,10 @@ class _Around(ModuleType):
         )
 
 
-class _Patching(Loader):
+class _PatchingLoader(Loader):
     """Loads a module as its own loader does, and then gives some of its names other values."""
 
-    def __init__(self, loader: Any, doors: _Doors) -> None:
+    def __init__(self, loader: Any, doors: _ImportHooks) -> None:
         self._loader = loader
         self._doors = doors
 
@@ -174,7 +174,7 @@ class _Patching(Loader):
 
 
 @contextmanager
-def open_doors(names: Mapping[str, Any], insiders: Collection[str], *, bare: bool = False) -> Iterator[Mapping[str, None]]:
+def intercept_imports(names: Mapping[str, Any], insiders: Collection[str], *, bare: bool = False) -> Iterator[Mapping[str, None]]:
     """Have programs' imports of LiteRT's interpreter answered; gives the modules that somebody asked for, as they are asked for.
 
     Args:
@@ -182,8 +182,8 @@ def open_doors(names: Mapping[str, Any], insiders: Collection[str], *, bare: boo
         insiders: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
         bare: answer `tensorflow.lite` also where TensorFlow is not installed. Programs that ask whether it is then go astray.
     """
-    doors = _Doors(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *insiders}, bare)
-    hidden = {name: sys.modules.pop(name) for name in DOORS if name in sys.modules}
+    doors = _ImportHooks(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *insiders}, bare)
+    hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}
     for name in _PUBLIC:
         if name in sys.modules:
             doors.patch(sys.modules[name])

@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import ModelError
-from oplet.tools.behind.doors import open_doors
-from oplet.tools.behind.names import Account, names_behind, plugin_packages
-from oplet.tools.behind.processes import Opener, with_doors_in_processes
+from oplet.tools.behind.child_processes import HookInstaller, install_in_child_processes
+from oplet.tools.behind.import_hooks import intercept_imports
+from oplet.tools.behind.litert_names import Account, litert_names, plugin_packages
 from oplet.tools.running.delegates import check_delegates
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ def run_behind(
     account = account or Account()
     path = program if is_module else _script(program)
     check_delegates(delegates, plugins)
-    names = names_behind(account, plugins, delegates, num_threads)
-    opener = Opener(blocked, delegates, num_threads, tensorflow)
+    names = litert_names(account, plugins, delegates, num_threads)
+    opener = HookInstaller(blocked, delegates, num_threads, tensorflow)
     with (
-        open_doors(names, plugin_packages(), bare=tensorflow) as used,
-        with_doors_in_processes(opener),
+        intercept_imports(names, plugin_packages(), bare=tensorflow) as used,
+        install_in_child_processes(opener),
         _as_main(path, arguments, is_module),
     ):
         try:

@@ -15,7 +15,7 @@ from oplet.tools.running.run import providers_of
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Account", "names_behind", "plugin_packages"]
+__all__ = ["Account", "litert_names", "plugin_packages"]
 
 
 class Account:
@@ -62,7 +62,7 @@ class Account:
         return f"answered {', '.join(self.answered)}; ran {models}: {served}"
 
 
-def names_behind(account: Account, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None) -> dict[str, Any]:
+def litert_names(account: Account, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None) -> dict[str, Any]:
     """LiteRT's names; interpreters have the defaults of the command line and are accounted for."""
 
     class Accounted(Interpreter):

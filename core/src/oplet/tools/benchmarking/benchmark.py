@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from oplet.errors import TensorError
 from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.benchmarking.litert_rival import LiteRTRival, RivalError, import_litert
+from oplet.tools.benchmarking.litert_runner import LiteRTError, LiteRTRunner, import_litert
 from oplet.tools.benchmarking.memory_use import peak_bytes, resident_bytes
 from oplet.tools.benchmarking.profile import Place, Profile, node_names, summarize
 from oplet.tools.benchmarking.timings import Ratio, Timings
 from oplet.tools.benchmarking.trace import Span
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import NamedModel
+from oplet.tools.running.model_runner import ModelRunner
 from oplet.tools.running.values.notices import Tell, warn
 
 if TYPE_CHECKING:
@@ -171,14 +171,14 @@ def benchmark_model(
         num_threads: threads that kernels may use.
         plugins: where the kernels come from; all that are installed by default.
         delegates: what claims nodes first, in this order, or "auto" for what is fastest.
-        compare: names of `oplet.tools.benchmarking.litert_rival.RIVALS` that take turns with oplet.
+        compare: names of `oplet.tools.benchmarking.litert_runner.LITERT_RESOLVERS` that take turns with oplet.
         progress: is told how far it is.
         raw: inputs hold a quantized tensor's integers, not real values.
         notify: is told what was done to inputs.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
-        RivalError: a rival is missing or cannot run the model.
+        LiteRTError: a rival is missing or cannot run the model.
         OSError: a file cannot be read.
     """
     tell = progress or (lambda what, done: None)
@@ -195,10 +195,10 @@ def benchmark_model(
         profiler=profiler,
     )
     spans[0] = _until_now(spans[0])
-    named = NamedModel(interpreter, signature)
+    named = ModelRunner(interpreter, signature)
     index = interpreter._subgraph_of(named.signature) if named.signature else 0
     if compare and index:
-        raise RivalError(f"LiteRT runs the first subgraph only by itself; '{named.signature}' is subgraph {index}.")
+        raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{named.signature}' is subgraph {index}.")
     _resize(interpreter, index, named, shapes or {})
     given = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
     values = {name: value for name, (value, _) in named.complete(given, seed).items()}
@@ -236,7 +236,7 @@ def benchmark_model(
             peak=peak_bytes(),
         )
         fed = {named.inputs[name]["index"]: value for name, value in values.items()}
-        rivals = [LiteRTRival(name, model, fed, num_threads) for name in compare]
+        rivals = [LiteRTRunner(name, model, fed, num_threads) for name in compare]
         invokes = [invoke, *(rival.invoke for rival in rivals)]
         runs, *others = _rounds(invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", tell)
         profiler.enabled = True
@@ -290,7 +290,7 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, shape
 
 
-def _resize(interpreter: Interpreter, subgraph: int, named: NamedModel, shapes: Mapping[str, Sequence[int]]) -> None:
+def _resize(interpreter: Interpreter, subgraph: int, named: ModelRunner, shapes: Mapping[str, Sequence[int]]) -> None:
     for name, shape in shapes.items():
         if name not in named.inputs:
             known = ", ".join(f"'{known}'" for known in named.inputs) or "none"

@@ -11,47 +11,47 @@ from numpy.typing import NDArray
 
 from oplet.errors import OpletError, text_of
 
-__all__ = ["RIVALS", "LiteRTRival", "RivalError"]
+__all__ = ["LITERT_RESOLVERS", "LiteRTError", "LiteRTRunner"]
 
 #: What `--compare` takes, and the op resolver of ai_edge_litert that each stands for.
-RIVALS = {
+LITERT_RESOLVERS = {
     "litert": "AUTO",
     "litert-no-xnnpack": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
     "litert-reference": "BUILTIN_REF",
 }
 
 
-class RivalError(OpletError, RuntimeError):
+class LiteRTError(OpletError, RuntimeError):
     """The other runtime is not installed, is unknown, or cannot run the model."""
 
 
-class LiteRTRival:
+class LiteRTRunner:
     """One of LiteRT's kernel sets, with its inputs set and ready to invoke.
 
     Attributes:
-        name: the key in `RIVALS`.
+        name: the key in `LITERT_RESOLVERS`.
         version: ai-edge-litert's version.
         load: seconds that the constructor took.
         allocate: seconds that `allocate_tensors` took.
         invoke: runs it.
 
     Args:
-        name: the key in `RIVALS`.
+        name: the key in `LITERT_RESOLVERS`.
         model: the .tflite file.
         values: a value for each input of the first subgraph, by tensor index; their shapes resize the inputs.
         num_threads: threads that it may use.
 
     Raises:
-        RivalError: ai-edge-litert is not installed, there is no such kernel set, or it refuses the model.
+        LiteRTError: ai-edge-litert is not installed, there is no such kernel set, or it refuses the model.
     """
 
     def __init__(self, name: str, model: str | os.PathLike[str], values: Mapping[int, NDArray[Any]], num_threads: int) -> None:
         module = import_litert()
-        if name not in RIVALS:
-            raise RivalError(f"There is no '{name}' to compare with; there are {', '.join(RIVALS)}.")
+        if name not in LITERT_RESOLVERS:
+            raise LiteRTError(f"There is no '{name}' to compare with; there are {', '.join(LITERT_RESOLVERS)}.")
         self.name = name
         self.version = _version()
-        resolver = module.OpResolverType[RIVALS[name]]
+        resolver = module.OpResolverType[LITERT_RESOLVERS[name]]
         try:
             start = time.perf_counter()
             interpreter = module.Interpreter(
@@ -68,7 +68,7 @@ class LiteRTRival:
                 interpreter.set_tensor(index, value)
             interpreter.invoke()
         except (ValueError, RuntimeError) as error:
-            raise RivalError(f"{name} cannot run the model: {text_of(error)}") from error
+            raise LiteRTError(f"{name} cannot run the model: {text_of(error)}") from error
         self.invoke = interpreter.invoke
 
 
@@ -76,12 +76,12 @@ def import_litert() -> Any:
     """The module of LiteRT's interpreter.
 
     Raises:
-        RivalError: it is not installed.
+        LiteRTError: it is not installed.
     """
     try:
         from ai_edge_litert import interpreter
     except ImportError as error:
-        raise RivalError(f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({text_of(error)}).") from error
+        raise LiteRTError(f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({text_of(error)}).") from error
     return interpreter
 
 

@@ -11,7 +11,7 @@ from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import NamedModel
+from oplet.tools.running.model_runner import ModelRunner
 from oplet.tools.running.values.notices import Tell, warn
 from oplet.tuning.choosing import Choice, choose
 from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds
@@ -61,7 +61,7 @@ def tune_model(
     verify(model)
     given = {}
     if inputs:
-        named = NamedModel(open((), ()))
+        named = ModelRunner(open((), ()))
         loaded = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
         given = {named.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
     return choose(

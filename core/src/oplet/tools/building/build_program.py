@@ -11,10 +11,10 @@ from typing import Any
 from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.selection import Preference
-from oplet.tools.building.build import BuiltWheel, Prefer
-from oplet.tools.building.cutting.cutting import cut
+from oplet.tools.building.build_wheel import BuiltWheel, Prefer
+from oplet.tools.building.cutting.cut_kernels import cut
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.app import INTERPRETER, Program, program, write_core_wheel, write_program
+from oplet.tools.building.packing.bundle import INTERPRETER, Program, program, write_bundle_wheel, write_program
 from oplet.tools.selection.needs import needs_of
 
 __all__ = ["BuiltProgram", "build_program"]
@@ -116,6 +116,6 @@ def build_program(
         any_custom_options=not archive,
     )
     if not archive:
-        return BuiltProgram(write_core_wheel(made, found, target), found, made)
+        return BuiltProgram(write_bundle_wheel(made, found, target), found, made)
     file = target if target.suffix == ".pyz" else target / f"{name}.pyz"
     return BuiltProgram(write_program(made, file, interpreter=interpreter, bytecode=bytecode), found, made)

@@ -11,7 +11,7 @@ from typing import Any
 from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.selection import Preference
-from oplet.tools.building.cutting.cutting import Cut, cut
+from oplet.tools.building.cutting.cut_kernels import CutPackage, cut
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packing.wheel import requirements, write_wheel
 from oplet.tools.selection.needs import needs_of
@@ -32,7 +32,7 @@ class BuiltWheel:
     """
 
     path: Path
-    cut: Cut
+    cut: CutPackage
 
     @property
     def requires(self) -> list[str]:

@@ -10,13 +10,13 @@ from oplet.errors import OpletError
 from oplet.model.model import Model
 from oplet.ops.serving.resolver import OpResolver
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.building.choosing import Choice
-from oplet.tools.building.sources import Origin
+from oplet.tools.building.distributions import Origin
+from oplet.tools.building.providers import Choice
 
-__all__ = ["needed_after_all"]
+__all__ = ["indispensable_providers"]
 
 
-def needed_after_all(
+def indispensable_providers(
     models: Sequence[Model], choice: Choice, again: Callable[[Iterable[Origin]], Choice], installed: OpResolver
 ) -> set[Origin]:
     """The providers that were passed over for what they require, and without which a model cannot be prepared.

@@ -18,9 +18,9 @@ from oplet.plugins.manager import PluginManager
 from oplet.plugins.merge import MergedResolver
 from oplet.plugins.selection import Preference, normalised
 from oplet.schema.enums import BuiltinOperator
+from oplet.tools.building.distributions import Kernel, Origin, kernel_of, op_packages, requirements_beyond
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.sources import Kernel, Origin, kernel_of, op_packages, requirements_beyond
-from oplet.tools.selection.declining import may_decline
+from oplet.tools.selection.declining_kernels import may_decline
 from oplet.tools.selection.needs import OpNeed
 
 __all__ = ["Choice", "PassedOver", "choose", "passed_over"]

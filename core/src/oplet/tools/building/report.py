@@ -20,15 +20,15 @@ from typing import Any
 from oplet.model.files.whole_file import write_whole
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.plugin import PluginInfo
-from oplet.tools.building.build import BuiltWheel
-from oplet.tools.building.cutting.cutting import Cut
+from oplet.tools.building.build_program import BuiltProgram
+from oplet.tools.building.build_wheel import BuiltWheel
+from oplet.tools.building.cutting.cut_kernels import CutPackage
+from oplet.tools.building.distributions import Kernel
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
-from oplet.tools.building.packing.app import Program
-from oplet.tools.building.packing.programs import BuiltProgram
-from oplet.tools.building.sources import Kernel
-from oplet.tools.children import TimeoutExpired, run_python
+from oplet.tools.building.packing.bundle import Program
 from oplet.tools.running.pictures import PICTURES_NEED
+from oplet.tools.subprocesses import TimeoutExpired, run_python
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
@@ -235,7 +235,9 @@ def _environment(infos: Iterable[PluginInfo], cache: str) -> dict[str, str]:
     return compiled | {"OPLET_PLUGINS": ",".join(sorted(i.name for i in infos)), "OPLET_DISABLE_PLUGINS": "", "OPLET_PREFER": ""}
 
 
-def _import_seconds(cut: Cut, infos: Sequence[PluginInfo], made: Program | None, environment: Mapping[str, str]) -> BeforeAfter:
+def _import_seconds(
+    cut: CutPackage, infos: Sequence[PluginInfo], made: Program | None, environment: Mapping[str, str]
+) -> BeforeAfter:
     ops = [(kernel.op, _kind(kernel), kernel.max_version) for kernel in cut.kernels]
     before = json.dumps([sorted(info.module for info in infos), ops])
     after = json.dumps([[cut.name], ops])

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.schema.enums import TensorType
+from oplet.tools.comparing.interpreters import InterpreterPair, claimed_nodes
+from oplet.tools.comparing.lockstep import run_in_lockstep
 from oplet.tools.comparing.references import litert_answers
-from oplet.tools.comparing.sides import Sides, claimed_nodes
-from oplet.tools.comparing.walk import walk
-from oplet.tools.running.named_model import NamedModel
+from oplet.tools.running.model_runner import ModelRunner
 from oplet.tuning.following import Choose, Follower, NodeDifference, Place, Values
 
-__all__ = ["Bisection", "Growth", "bisected", "bisected_by_litert"]
+__all__ = ["Bisection", "Growth", "bisect_nodes", "bisect_with_litert"]
 
 Array = NDArray[Any]
 Feeds = Sequence[Mapping[str, Array]]
@@ -61,7 +61,7 @@ class Bisection:
     complete: bool = True
 
 
-def bisected(sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
+def bisect_nodes(sides: InterpreterPair, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
     """The first node whose output departs on the side that is tried.
 
     Args:
@@ -71,12 +71,12 @@ def bisected(sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, 
         signature: which signature runs.
         passed: whether the model as a whole gives the same answer.
     """
-    alone = walk(sides, feeds, choose, signature, alone=True)
-    adding = walk(sides, feeds, choose, signature, alone=True, forced=False)
+    alone = run_in_lockstep(sides, feeds, choose, signature, alone=True)
+    adding = run_in_lockstep(sides, feeds, choose, signature, alone=True, forced=False)
     own = {(e.subgraph, e.node, e.tensor): e for e in alone.judged()}
     growth = [Growth(own.get((e.subgraph, e.node, e.tensor)), e) for e in adding.judged()]
     first = next((e for e in own.values() if not e.difference.passed), None)
-    claimed = claimed_nodes(walk(sides, [], choose, signature).interpreter)
+    claimed = claimed_nodes(run_in_lockstep(sides, [], choose, signature).interpreter)
     judged = {(e.subgraph, e.node) for e in own.values()}
     complete = not alone.full and set(claimed_nodes(alone.interpreter)) <= judged
     if first is not None:
@@ -90,12 +90,17 @@ def bisected(sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, 
 
 
 def _together(
-    sides: Sides, feeds: Feeds, choose: Choose, signature: str | None, claimed: Sequence[Place], own: Mapping[Place, float]
+    sides: InterpreterPair,
+    feeds: Feeds,
+    choose: Choose,
+    signature: str | None,
+    claimed: Sequence[Place],
+    own: Mapping[Place, float],
 ) -> NodeDifference | None:
     """The node with which a partition goes wrong that was right without it: the fewest of the first nodes that depart."""
 
     def departs(count: int) -> NodeDifference | None:
-        found = walk(sides, feeds, choose, signature, only=set(claimed[:count])).judged()
+        found = run_in_lockstep(sides, feeds, choose, signature, only=set(claimed[:count])).judged()
         heights[count] = max((entry.difference.max_part for entry in found), default=0.0)
         return next((entry for entry in found if not entry.difference.passed), None)
 
@@ -122,8 +127,8 @@ def _together(
     return replace(found, subgraph=subgraph, node=node, op=op)
 
 
-def bisected_by_litert(
-    way: str, sides: Sides, feeds: Feeds, choose: Choose, named: NamedModel, signature: str | None, passed: bool
+def bisect_with_litert(
+    way: str, sides: InterpreterPair, feeds: Feeds, choose: Choose, named: ModelRunner, signature: str | None, passed: bool
 ) -> Bisection:
     """The first node of the first subgraph that departs from LiteRT's on LiteRT's own values.
 
@@ -154,7 +159,7 @@ def bisected_by_litert(
         follower = Follower(choose, forced=forced, recorded_is_wanted=True)
         interpreter = sides.tried(follower)
         follower.watch(interpreter)
-        model = NamedModel(interpreter, signature)
+        model = ModelRunner(interpreter, signature)
         for run, (values, theirs) in enumerate(zip(feeds, recorded)):
             follower.expect(_once(theirs), None, run)
             model(values)

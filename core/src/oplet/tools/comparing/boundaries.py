@@ -21,7 +21,7 @@ from oplet.schema.enums import TensorType
 from oplet.tuning.differences import Difference
 from oplet.tuning.following import Place
 
-__all__ = ["Both", "Layer", "Observer", "at_a_border", "bordering", "merged"]
+__all__ = ["ComparedTensor", "ProfilerGroup", "TensorObserver", "is_delegate_kernel", "merged", "with_partitions"]
 
 Array = NDArray[Any]
 #: Handles, which mean something to their own interpreter only.
@@ -29,7 +29,7 @@ _NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 @dataclass(frozen=True)
-class Layer:
+class ComparedTensor:
     """A tensor that was compared.
 
     Attributes:
@@ -55,7 +55,7 @@ class Layer:
     note: str = ""
 
 
-class Observer(Profiler):
+class TensorObserver(Profiler):
     """Copies the values of tensors as soon as a node that writes or reads them has run.
 
     Attributes:
@@ -95,7 +95,7 @@ class Observer(Profiler):
         return self._subgraphs[place[0]].tensors[place[1]].data
 
 
-class Both(Profiler):
+class ProfilerGroup(Profiler):
     """Tells several profilers of each event."""
 
     def __init__(self, *profilers: Profiler) -> None:
@@ -108,17 +108,17 @@ class Both(Profiler):
             profiler.record(event)
 
 
-def at_a_border(place: Place, node: Node) -> bool:
+def is_delegate_kernel(place: Place, node: Node) -> bool:
     """Whether a node is a delegate's kernel."""
     return node.delegate is not None
 
 
-def merged(before: Layer | None, now: Layer) -> Layer:
+def merged(before: ComparedTensor | None, now: ComparedTensor) -> ComparedTensor:
     """A tensor's differences in two runs as one."""
     return now if before is None else replace(now, difference=before.difference + now.difference)
 
 
-def bordering(layer: Layer, kernels: Sequence[tuple[int, Node]]) -> Layer:
+def with_partitions(layer: ComparedTensor, kernels: Sequence[tuple[int, Node]]) -> ComparedTensor:
     """The tensor with the partitions that write and read it."""
 
     def among(tensors: Collection[Tensor | None]) -> bool:

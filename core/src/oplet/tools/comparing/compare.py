@@ -17,14 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.runtime.interpreter import Interpreter
-from oplet.tools.comparing.bisect import Bisection, bisected, bisected_by_litert
-from oplet.tools.comparing.borders import Both, Layer, Observer, at_a_border, bordering, merged
+from oplet.tools.comparing.bisect import Bisection, bisect_nodes, bisect_with_litert
+from oplet.tools.comparing.boundaries import (
+    ComparedTensor,
+    ProfilerGroup,
+    TensorObserver,
+    is_delegate_kernel,
+    merged,
+    with_partitions,
+)
+from oplet.tools.comparing.interpreters import InterpreterPair, claimed_nodes, kernels_of
+from oplet.tools.comparing.lockstep import Lockstep, run_in_lockstep
+from oplet.tools.comparing.near_ties import accept_near_ties
 from oplet.tools.comparing.references import LITERT, litert_answers, saved_outputs
-from oplet.tools.comparing.selecting import chosen_outputs
-from oplet.tools.comparing.sides import Sides, claimed_nodes, kernels_of
-from oplet.tools.comparing.walk import Walk, walk
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import NamedModel
+from oplet.tools.running.model_runner import ModelRunner
 from oplet.tools.running.values.notices import Tell, warn
 from oplet.tuning.differences import difference
 from oplet.tuning.following import Choose, NodeDifference, Place, Recorder, pair_of
@@ -32,7 +39,7 @@ from oplet.tuning.random_inputs import nudged_input
 from oplet.tuning.spreads import spread_of
 from oplet.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
-__all__ = ["Comparison", "Layer", "compare_model"]
+__all__ = ["ComparedTensor", "Comparison", "compare_model"]
 
 Array = NDArray[Any]
 Values = Mapping[str, Array]
@@ -69,8 +76,8 @@ class Comparison:
     partitions: list[tuple[int, list[int]]] = field(default_factory=list)
     nodes: int = 0
     others: int = 0
-    outputs: list[Layer] = field(default_factory=list)
-    layers: list[Layer] = field(default_factory=list)
+    outputs: list[ComparedTensor] = field(default_factory=list)
+    layers: list[ComparedTensor] = field(default_factory=list)
     level: str = ""
     alone: list[NodeDifference] = field(default_factory=list)
     bisection: Bisection | None = None
@@ -93,7 +100,7 @@ class Comparison:
 
 
 def compare_model(
-    sides: Sides,
+    sides: InterpreterPair,
     inputs: Sequence[str] = (),
     *,
     runs: int = 1,
@@ -133,9 +140,9 @@ def compare_model(
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.
         OSError: a file cannot be read.
     """
-    wanted = Observer()
+    wanted = TensorObserver()
     plain = sides.plain(wanted if layers else None)
-    named = NamedModel(plain, signature)
+    named = ModelRunner(plain, signature)
     kind = kind_of(node for subgraph in plain._subgraphs for node in subgraph.nodes)
     given = load_inputs(inputs, named.inputs, scale=scale, offset=offset, raw=raw, tell=tell)
     fed = [named.complete(given, seed + run) for run in range(runs)]
@@ -144,18 +151,18 @@ def compare_model(
     result = Comparison(str(tolerance or ""), kind, runs, reference)
     result.sources = {name: source for values in fed for name, (_, source) in values.items()}
 
-    recorder, seen = Recorder(), Observer()
-    tried = sides.tried(Both(recorder, seen) if layers else recorder)
+    recorder, seen = Recorder(), TensorObserver()
+    tried = sides.tried(ProfilerGroup(recorder, seen) if layers else recorder)
     recorder.watch(tried)
     if layers:
-        seen.watch(tried, at_a_border)
+        seen.watch(tried, is_delegate_kernel)
         wanted.watch(plain, lambda place, node: place in seen.values)
     result.delegated = sides.delegated
     recorder.enabled = layers or not reference
-    walked = Walk(sides, choose, NamedModel(tried, signature), recorder, signature)
+    walked = Lockstep(sides, choose, ModelRunner(tried, signature), recorder, signature)
     answers = _reference(reference, sides, named, feeds)
     pairs: list[tuple[Values, Values]] = []
-    borders: dict[Place, Layer] = {}
+    borders: dict[Place, ComparedTensor] = {}
     for run, values in enumerate(feeds):
         seen.values.clear()
         wanted.values.clear()
@@ -170,7 +177,7 @@ def compare_model(
     result.nodes = sum(len(subgraph.nodes) for subgraph in plain._subgraphs)
     result.partitions = [(subgraph, [node.index for node in kernel.prepared.nodes]) for subgraph, kernel in kernels]
     result.others = 0 if result.delegated else _others(tried, plain)
-    result.layers = [bordering(layer, kernels) for layer in borders.values()]
+    result.layers = [with_partitions(layer, kernels) for layer in borders.values()]
     result.outputs = _outputs(named, pairs, choose, {})
 
     if not reference and not result.trivial:
@@ -178,7 +185,7 @@ def compare_model(
     if any(not layer.difference.passed for layer in result.outputs) and _may_spread(tolerance):
         spreads = _spreads(sides, feeds, signature)
         result.outputs = _outputs(named, pairs, choose, spreads)
-        result.outputs = chosen_outputs(result.outputs, plain, named.outputs, bool(result.alone) and not result.departing)
+        result.outputs = accept_near_ties(result.outputs, plain, named.outputs, bool(result.alone) and not result.departing)
     if bisect and not result.trivial:
         result.bisection = _bisect(result, sides, feeds, choose, signature, named)
     return result
@@ -192,7 +199,9 @@ def _may_spread(tolerance: Tolerance | None) -> bool:
     return tolerance is None or (tolerance.rtol is None and tolerance.name != "strict")
 
 
-def _reference(reference: str, sides: Sides, named: NamedModel, feeds: Sequence[Values]) -> list[dict[str, Array]] | None:
+def _reference(
+    reference: str, sides: InterpreterPair, named: ModelRunner, feeds: Sequence[Values]
+) -> list[dict[str, Array]] | None:
     if not reference:
         return None
     if reference in LITERT:
@@ -209,9 +218,9 @@ def _reference(reference: str, sides: Sides, named: NamedModel, feeds: Sequence[
 
 
 def _outputs(
-    named: NamedModel, pairs: Sequence[tuple[Values, Values]], choose: Choose, spreads: Mapping[str, float]
-) -> list[Layer]:
-    found: dict[str, Layer] = {}
+    named: ModelRunner, pairs: Sequence[tuple[Values, Values]], choose: Choose, spreads: Mapping[str, float]
+) -> list[ComparedTensor]:
+    found: dict[str, ComparedTensor] = {}
     for name, details in named.outputs.items():
         for run, (got, right) in enumerate(pairs):
             layer = _layer(name, got[name], right[name], choose, details["quantization"], run, spreads.get(name, 0.0))
@@ -219,14 +228,16 @@ def _outputs(
     return list(found.values())
 
 
-def _layer(name: str, got: Array, wanted: Array, choose: Choose, pair: tuple[float, int], run: int, spread: float = 0.0) -> Layer:
+def _layer(
+    name: str, got: Array, wanted: Array, choose: Choose, pair: tuple[float, int], run: int, spread: float = 0.0
+) -> ComparedTensor:
     array = np.asarray(wanted)
     kind = "string" if array.dtype.kind in "OSU" else array.dtype.name
     found = difference(got, wanted, choose(array.dtype, bool(pair[0])), pair, spread=spread, run=run)
     note = ""
     if spread and found.passed and not difference(got, wanted, choose(array.dtype, bool(pair[0])), pair).passed:
         note = "the model itself moves it by as much when its inputs move by a last bit"
-    return Layer(name, kind, array.shape, found, note=note)
+    return ComparedTensor(name, kind, array.shape, found, note=note)
 
 
 def _others(tried: Interpreter, plain: Interpreter) -> int:
@@ -236,7 +247,13 @@ def _others(tried: Interpreter, plain: Interpreter) -> int:
 
 
 def _run_alone(
-    result: Comparison, walked: Walk, sides: Sides, feeds: Sequence[Values], choose: Choose, signature: str | None, nodes: bool
+    result: Comparison,
+    walked: Lockstep,
+    sides: InterpreterPair,
+    feeds: Sequence[Values],
+    choose: Choose,
+    signature: str | None,
+    nodes: bool,
 ) -> None:
     """Judge what each partition gave on the same values, and each node where that is too coarse."""
     result.alone, result.level = walked.judged(), "partitions" if result.delegated else "nodes"
@@ -245,19 +262,19 @@ def _run_alone(
     if not several:
         result.level = "nodes"
     elif nodes or coarse or result.departing or not all(layer.difference.passed for layer in result.outputs):
-        again = walk(sides, feeds, choose, signature, alone=True)
+        again = run_in_lockstep(sides, feeds, choose, signature, alone=True)
         done = set(claimed_nodes(again.interpreter))
         if done:
             kept = [entry for entry in result.alone if not walked.partition_of(entry) & done]
             result.alone, result.level = [*again.judged(), *kept], "nodes"
 
 
-def _spreads(sides: Sides, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
+def _spreads(sides: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
     """How far the model itself moves each output when its inputs move by what no engine can be blamed for."""
 
     def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
         interpreter = sides.plain()
-        named = NamedModel(interpreter, signature)
+        named = ModelRunner(interpreter, signature)
         moved = (
             values
             if random is None
@@ -269,14 +286,14 @@ def _spreads(sides: Sides, feeds: Sequence[Values], signature: str | None) -> di
         return found
 
     interpreter = sides.plain()
-    pairs = {name: details["quantization"] for name, details in NamedModel(interpreter, signature).outputs.items()}
+    pairs = {name: details["quantization"] for name, details in ModelRunner(interpreter, signature).outputs.items()}
     interpreter.close()
     return spread_of(answers, pairs)
 
 
 def _bisect(
-    result: Comparison, sides: Sides, feeds: Sequence[Values], choose: Choose, signature: str | None, named: NamedModel
+    result: Comparison, sides: InterpreterPair, feeds: Sequence[Values], choose: Choose, signature: str | None, named: ModelRunner
 ) -> Bisection | None:
     if not result.reference:
-        return bisected(sides, feeds, choose, signature, result.passed)
-    return bisected_by_litert(result.reference, sides, feeds, choose, named, signature, result.passed)
+        return bisect_nodes(sides, feeds, choose, signature, result.passed)
+    return bisect_with_litert(result.reference, sides, feeds, choose, named, signature, result.passed)

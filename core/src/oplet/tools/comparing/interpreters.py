@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from oplet.runtime.describe.profiler import Profiler
     from oplet.tuning.measuring import Progress
 
-__all__ = ["Sides", "claimed_nodes", "kernels_of", "sides_of"]
+__all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
 
 
 @dataclass(frozen=True)
-class Sides:
+class InterpreterPair:
     """How both sides are opened.
 
     Attributes:
@@ -39,7 +39,7 @@ class Sides:
         plugins: where the kernels come from.
         num_threads: threads that they may use.
         prefer: the plugins that are preferred on the side that is tried.
-        plain_prefer: those that are on the other.
+        baseline_prefer: those that are on the other.
     """
 
     model: str | os.PathLike[str]
@@ -48,7 +48,7 @@ class Sides:
     plugins: PluginManager | None = None
     num_threads: int = 1
     prefer: tuple[str, ...] = ()
-    plain_prefer: tuple[str, ...] = ()
+    baseline_prefer: tuple[str, ...] = ()
 
     def tried(
         self, profiler: Profiler | None = None, *, alone: bool = False, only: Collection[tuple[int, int]] | None = None
@@ -67,7 +67,7 @@ class Sides:
 
     def plain(self, profiler: Profiler | None = None) -> Interpreter:
         """What it is compared with."""
-        return self._open(profiler, self.plain_prefer)
+        return self._open(profiler, self.baseline_prefer)
 
     def _open(self, profiler: Profiler | None, prefer: Sequence[str], **arguments: Any) -> Interpreter:
         return Interpreter(
@@ -81,7 +81,7 @@ class Sides:
         )
 
 
-def sides_of(
+def open_pair(
     model: str | os.PathLike[str],
     texts: Sequence[str],
     plugins: PluginManager,
@@ -89,7 +89,7 @@ def sides_of(
     *,
     with_reference: bool = False,
     progress: Progress | None = None,
-) -> tuple[Sides, str]:
+) -> tuple[InterpreterPair, str]:
     """Both sides as a command line asks for them, and what `auto` chose, if it was asked.
 
     Args:
@@ -112,10 +112,10 @@ def sides_of(
         candidate = choice.candidate
         make = partial(candidate.make_delegates, plugins)
         plain = choice.trials[0].candidate.prefer
-        return Sides(model, make, bool(candidate.delegates), plugins, num_threads, candidate.prefer, plain), str(choice)
+        return InterpreterPair(model, make, bool(candidate.delegates), plugins, num_threads, candidate.prefer, plain), str(choice)
     if told:
-        return Sides(model, lambda: [delegate_named(text, plugins) for text in texts], True, plugins, num_threads), ""
-    return Sides(model, plugins=plugins, num_threads=num_threads, plain_prefer=() if with_reference else builtin), ""
+        return InterpreterPair(model, lambda: [delegate_named(text, plugins) for text in texts], True, plugins, num_threads), ""
+    return InterpreterPair(model, plugins=plugins, num_threads=num_threads, baseline_prefer=() if with_reference else builtin), ""
 
 
 def kernels_of(interpreter: Interpreter) -> list[tuple[int, Node]]:

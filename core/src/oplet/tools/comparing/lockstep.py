@@ -7,17 +7,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from oplet.tools.comparing.sides import Sides, kernels_of
-from oplet.tools.running.named_model import NamedModel
+from oplet.tools.comparing.interpreters import InterpreterPair, kernels_of
+from oplet.tools.running.model_runner import ModelRunner
 from oplet.tuning.following import Choose, Follower, NodeDifference, Place, Recorder
 
-__all__ = ["Walk", "walk"]
+__all__ = ["Lockstep", "run_in_lockstep"]
 
 Array = NDArray[Any]
 Values = Mapping[str, Array]
 
 
-class Walk:
+class Lockstep:
     """A side that is tried, and the other one that follows it.
 
     Attributes:
@@ -34,7 +34,14 @@ class Walk:
     """
 
     def __init__(
-        self, sides: Sides, choose: Choose, tried: NamedModel, recorder: Recorder, signature: str | None, *, forced: bool = True
+        self,
+        sides: InterpreterPair,
+        choose: Choose,
+        tried: ModelRunner,
+        recorder: Recorder,
+        signature: str | None,
+        *,
+        forced: bool = True,
     ) -> None:
         self.interpreter = tried.interpreter
         self._tried = tried
@@ -43,7 +50,7 @@ class Walk:
         self._forced = forced
         plain = sides.plain(self._follower)
         self._follower.watch(plain)
-        self._plain = NamedModel(plain, signature)
+        self._plain = ModelRunner(plain, signature)
         self.full = False
 
     def step(self, values: Values, run: int, *, judge: bool = True) -> dict[str, Array]:
@@ -85,8 +92,8 @@ class Walk:
         return {(subgraph, tensor.index) for subgraph, kernel in kernels for tensor in kernel.outputs}
 
 
-def walk(
-    sides: Sides,
+def run_in_lockstep(
+    sides: InterpreterPair,
     feeds: Sequence[Values],
     choose: Choose,
     signature: str | None,
@@ -94,7 +101,7 @@ def walk(
     alone: bool = False,
     forced: bool = True,
     only: Collection[Place] | None = None,
-) -> Walk:
+) -> Lockstep:
     """Run all runs on both sides.
 
     Args:
@@ -103,13 +110,13 @@ def walk(
         choose: gives the tolerance for a type and whether it is quantized.
         signature: which signature runs.
         alone: whether delegates run each node by itself.
-        forced: see `Walk`.
+        forced: see `Lockstep`.
         only: the nodes that delegates may claim, each with its subgraph; all if None.
     """
     recorder = Recorder()
     interpreter = sides.tried(recorder, alone=alone, only=only)
     recorder.watch(interpreter)
-    walked = Walk(sides, choose, NamedModel(interpreter, signature), recorder, signature, forced=forced)
+    walked = Lockstep(sides, choose, ModelRunner(interpreter, signature), recorder, signature, forced=forced)
     for run, values in enumerate(feeds):
         walked.step(values, run)
     return walked

@@ -13,9 +13,9 @@ from typing import Any
 from oplet.ops.context import Node
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema.enums import TensorType
-from oplet.tools.comparing.borders import Layer
+from oplet.tools.comparing.boundaries import ComparedTensor
 
-__all__ = ["chosen_outputs"]
+__all__ = ["accept_near_ties"]
 
 _CHOOSING = frozenset(
     [
@@ -49,9 +49,9 @@ _WHOLE = (TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.STRI
 _NOTE = "another choice among nearly equal values: on the same values each node gives the same"
 
 
-def chosen_outputs(
-    outputs: Sequence[Layer], plain: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
-) -> list[Layer]:
+def accept_near_ties(
+    outputs: Sequence[ComparedTensor], plain: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
+) -> list[ComparedTensor]:
     """The outputs, passed where they differ only by a choice that each node, run by itself, takes alike.
 
     Args:

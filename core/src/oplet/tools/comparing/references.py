@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from oplet.errors import TensorError
 from oplet.model.files.ordinary import read_file
 from oplet.model.files.whole_file import whole_file, write_whole
-from oplet.tools.benchmarking.litert_rival import RIVALS, RivalError
-from oplet.tools.children import TimeoutExpired, run_python
-from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
-from oplet.tools.running.values.scaling import scaling_of
+from oplet.tools.benchmarking.litert_runner import LITERT_RESOLVERS, LiteRTError
+from oplet.tools.running.npy_files import Header, npz_names, read_npy, read_npz
+from oplet.tools.running.values.quantization import quantization_of
+from oplet.tools.subprocesses import TimeoutExpired, run_python
 
 __all__ = ["LITERT", "litert_answers", "saved_outputs"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
 #: The names of LiteRT's ways.
-LITERT = tuple(RIVALS)
+LITERT = tuple(LITERT_RESOLVERS)
 #: Seconds that LiteRT gets for all runs.
 _SECONDS = 600
 #: Bytes of a saved output.
@@ -159,7 +159,7 @@ def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
         return array
     if array.dtype.kind not in "biufc":
         raise TensorError(f"The output '{name}' in '{path}' is of type {array.dtype}, the model's of {dtype}.")
-    scaling = scaling_of(details)
+    scaling = quantization_of(details)
     if scaling is not None:  # real values, as `oplet run --output` writes them; the tensor's own type is what --raw wrote
         return scaling.integers(array, name, str(path))[0]
     with np.errstate(all="ignore"):
@@ -196,7 +196,7 @@ def litert_answers(
         The outputs of each run by name, and the other tensors of each run by index.
 
     Raises:
-        RivalError: LiteRT is not installed, refuses the model, or ends.
+        LiteRTError: LiteRT is not installed, refuses the model, or ends.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-compare-") as folder:
         job = {
@@ -204,7 +204,7 @@ def litert_answers(
             "inputs": os.path.join(folder, "inputs.npz"),
             "answers": os.path.join(folder, "answers.npz"),
             "threads": num_threads,
-            "resolver": RIVALS[way],
+            "resolver": LITERT_RESOLVERS[way],
             "signature": signature,
             "runs": len(runs),
             "names": {name: int(details["index"]) for name, details in inputs.items()},
@@ -223,9 +223,9 @@ def litert_answers(
         try:
             done = run_python(["-c", _CHILD, path], capture_output=True, text=True, errors="replace", timeout=_SECONDS)
         except TimeoutExpired as error:
-            raise RivalError(f"{way} did not answer within {_SECONDS} seconds.") from error
+            raise LiteRTError(f"{way} did not answer within {_SECONDS} seconds.") from error
         if done.returncode:
-            raise RivalError(_why(way, done.returncode, done.stderr))
+            raise LiteRTError(_why(way, done.returncode, done.stderr))
         there = Path(str(job["answers"]))
         found = dict(_unpacked(name, read_npz(there, name, _any)) for name in npz_names(there))
     answers = [{name: found[f"{run} {index}"] for name, index in job["outputs"].items()} for run in range(len(runs))]  # type: ignore[attr-defined]

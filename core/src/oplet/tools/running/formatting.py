@@ -11,7 +11,7 @@ import numpy as np
 from oplet.errors import TensorError
 from oplet.tools.running.outputs import Score, as_lists, top_scores
 from oplet.tools.running.run import RunResult, Value
-from oplet.tools.running.values.scaling import dequantize, scaling_of
+from oplet.tools.running.values.quantization import dequantize, quantization_of
 
 __all__ = ["as_json", "described", "head", "highest"]
 
@@ -21,7 +21,7 @@ _HEAD = 6
 def described(value: Value) -> tuple[str, str, str]:
     """Name, type and shape of a value."""
     kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
-    scaling = scaling_of(value.details)
+    scaling = quantization_of(value.details)
     if scaling is not None:
         kind += f" ({scaling.parameters})"
     return value.name, kind, str(list(value.array.shape))
@@ -33,7 +33,7 @@ def head(value: Value) -> str:
     shown = flat[:_HEAD]
     if not value.raw:
         try:
-            scaling = scaling_of(value.details)
+            scaling = quantization_of(value.details)
             one = scaling is None or len(scaling.scales) == 1
             shown = dequantize(shown, value.details) if one else value.told.reshape(-1)[:_HEAD]
         except TensorError as error:
@@ -91,7 +91,7 @@ def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None)
 
 
 def _as_json(value: Value) -> dict[str, Any]:
-    scaling = scaling_of(value.details)
+    scaling = quantization_of(value.details)
     told: dict[str, Any] = {
         "name": value.name,
         "type": "string" if value.array.dtype.hasobject else str(value.array.dtype),

@@ -1,4 +1,4 @@
-"""Values for a model's inputs from files of several kinds, by the rule of `oplet.tools.running.values.fitting`."""
+"""Values for a model's inputs from files of several kinds, by the rule of `oplet.tools.running.values.conversion`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError
 from oplet.model.files.ordinary import read_file
-from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
+from oplet.tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet.tools.running.pictures import SUFFIXES as PICTURES
 from oplet.tools.running.pictures import Picture, load_picture
-from oplet.tools.running.values.fitting import check_type, fit, shape_for
+from oplet.tools.running.values.conversion import check_type, fit, shape_for
 from oplet.tools.running.values.notices import Tell, warn
 
 __all__ = ["load_input", "load_inputs"]
@@ -56,7 +56,7 @@ def load_inputs(
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
-        raw: see `oplet.tools.running.values.fitting.fit`.
+        raw: see `oplet.tools.running.values.conversion.fit`.
         tell: is told what was done to values, see `oplet.tools.running.values.notices`.
 
     Returns:
@@ -119,7 +119,7 @@ def load_input(
         name: what messages call the input, and which array of an .npz or entry of a JSON object to take.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
-        raw: see `oplet.tools.running.values.fitting.fit`.
+        raw: see `oplet.tools.running.values.conversion.fit`.
         tell: is told what was done to the value.
 
     Raises:

@@ -15,7 +15,7 @@ from oplet.schema.enums import TensorType
 from oplet.tools.running.values.normalization import normalization_of
 from oplet.tuning.random_inputs import random_input
 
-__all__ = ["Details", "NamedModel"]
+__all__ = ["Details", "ModelRunner"]
 
 #: Types whose integers have fewer values than the bytes that numpy has for them.
 _LIMITS = {TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15), TensorType.INT2: (-2, 1)}
@@ -24,7 +24,7 @@ Details = dict[str, Any]
 Array = NDArray[Any]
 
 
-class NamedModel:
+class ModelRunner:
     """An interpreter's signature, or its first subgraph under its tensors' names.
 
     Attributes:

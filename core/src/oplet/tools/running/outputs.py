@@ -14,7 +14,7 @@ from oplet.errors import TensorError
 from oplet.model.files.ordinary import read_file
 from oplet.model.files.whole_file import whole_file, write_whole
 from oplet.schema.naming import shown
-from oplet.tools.running.values.scaling import dequantize
+from oplet.tools.running.values.quantization import dequantize
 
 __all__ = ["Score", "as_lists", "check_suffix", "read_labels", "save_outputs", "top_scores"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oplet.errors import TensorError, text_of
 from oplet.model.files.ordinary import open_file
 from oplet.tools.running.values.notices import Notice
-from oplet.tools.running.values.scaling import scaling_of
+from oplet.tools.running.values.quantization import quantization_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -242,7 +242,7 @@ def _scale(
 ) -> None:
     """Make the input's numbers of pixels, whose channels are along that dimension."""
     dtype = np.dtype(details["dtype"])
-    scaling = scaling_of(details)
+    scaling = quantization_of(details)
     if scale is not None or offset is not None:
         factor, added = 1.0 if scale is None else scale, offset or 0.0
         if not np.isfinite(factor) or not np.isfinite(added):

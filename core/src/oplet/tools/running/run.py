@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from oplet.runtime.describe.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
-from oplet.tools.running.named_model import Details, NamedModel
+from oplet.tools.running.model_runner import Details, ModelRunner
 from oplet.tools.running.values.notices import Notice, Tell, warn
-from oplet.tools.running.values.scaling import dequantize
+from oplet.tools.running.values.quantization import dequantize
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -121,7 +121,7 @@ def run_model(
         experimental_delegates=delegates,
         use_mmap=use_mmap,
     )
-    named = NamedModel(interpreter, signature)
+    named = ModelRunner(interpreter, signature)
     notices: list[Notice] = []
 
     def note(notice: Notice) -> None:

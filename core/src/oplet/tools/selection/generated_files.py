@@ -10,7 +10,7 @@ from pathlib import Path
 from oplet.model.files.whole_file import check_target, write_whole
 from oplet.tools.selection.needs import SelectionError
 
-__all__ = ["check_made", "file_labels", "write_made"]
+__all__ = ["check_generated", "file_labels", "write_generated"]
 
 #: What every file that is made here has in it, so that no other is written over.
 _MARK = b"oplet select"
@@ -21,8 +21,8 @@ def file_labels(paths: Iterable[str]) -> list[str]:
     return sorted({re.sub(r"[^\w .,+()@<>-]", "?", os.path.basename(path), flags=re.ASCII) for path in paths})
 
 
-def check_made(path: str | os.PathLike[str]) -> None:
-    """Say now that `write_made` could not write a file.
+def check_generated(path: str | os.PathLike[str]) -> None:
+    """Say now that `write_generated` could not write a file.
 
     Raises:
         SelectionError: a file is there that `oplet select` did not make.
@@ -34,11 +34,11 @@ def check_made(path: str | os.PathLike[str]) -> None:
     check_target(target)
 
 
-def write_made(path: str | os.PathLike[str], text: str) -> None:
+def write_generated(path: str | os.PathLike[str], text: str) -> None:
     """Write a file, whole or not at all, over one of the same making only.
 
     Raises:
         SelectionError: a file is there that `oplet select` did not make.
     """
-    check_made(path)
+    check_generated(path)
     write_whole(path, text)

@@ -16,10 +16,10 @@ from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
 from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.tools.selection.files import file_labels
 from oplet.tools.selection.fingerprint import Installed, installed
+from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import Key
-from oplet.tools.selection.serving import Served
+from oplet.tools.selection.providers import Served
 
 __all__ = ["Lock", "LockError", "LockedOp", "lock_of", "requirements"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oplet.ops.serving.registration import Registration
 from oplet.ops.serving.resolver import Claim, op_label
-from oplet.tools.selection.declining import may_decline
+from oplet.tools.selection.declining_kernels import may_decline
 from oplet.tools.selection.needs import OpNeed, SelectionError
 
 if TYPE_CHECKING:

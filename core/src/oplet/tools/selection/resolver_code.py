@@ -7,9 +7,9 @@ from pathlib import Path
 from string import Template
 
 from oplet.ops.serving.resolver import Claim
-from oplet.tools.selection.files import file_labels
+from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import OpNeed
-from oplet.tools.selection.serving import Served, kernel_path
+from oplet.tools.selection.providers import Served, kernel_path
 
 __all__ = ["resolver_code"]
 

@@ -15,10 +15,10 @@ from oplet.errors import OpletError, text_of
 from oplet.texts import one_line, plain
 
 if TYPE_CHECKING:
-    from oplet.tools.program.contents import AppContents
     from oplet.tools.running.outputs import Score
     from oplet.tools.running.run import RunResult
     from oplet.tools.running.values.notices import Notice
+    from oplet.tools.standalone.contents import AppContents
 
 __all__ = ["main"]
 
@@ -136,9 +136,9 @@ def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.A
 
 
 def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | str) -> None:
+    from oplet.tools.running.formatting import as_json, highest
     from oplet.tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.running.run import run_model
-    from oplet.tools.running.showing import as_json, highest
 
     def say(text: str) -> None:
         if not given.quiet:
@@ -181,7 +181,7 @@ def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | s
 
 
 def _print_values(result: RunResult, seed: int) -> None:
-    from oplet.tools.running.showing import described, head
+    from oplet.tools.running.formatting import described, head
 
     sources = [f"random, seed {seed}" if value.source == "random" else value.source for value in result.inputs]
     columns = ["name", "type", "shape", "from", "values"]

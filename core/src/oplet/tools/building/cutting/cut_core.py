@@ -13,7 +13,7 @@ import oplet
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
 
-__all__ = ["FLATBUFFERS", "core_tree", "lean"]
+__all__ = ["FLATBUFFERS", "cut_core", "strip_source"]
 
 #: Where the parts of the flatbuffers package go that the reader uses: a wheel may not bring a second `flatbuffers`.
 FLATBUFFERS = "oplet.vendored.flatbuffers"
@@ -27,10 +27,10 @@ _ROOTS = (
     "oplet.tuning.choosing",  # which `oplet` itself hands to interpreters
 )
 _PROGRAM_ROOTS = (
-    "oplet.tools.program.main",
-    "oplet.tools.program.contents",
+    "oplet.tools.standalone.main",
+    "oplet.tools.standalone.contents",
     "oplet.tools.running.run",
-    "oplet.tools.running.showing",
+    "oplet.tools.running.formatting",
 )
 _LEFT_OUT = frozenset(
     (
@@ -75,7 +75,7 @@ raise ImportError("{module} is not in the build '{distribution}', which has what
 """
 
 
-def core_tree(
+def cut_core(
     kernels: Mapping[str, bytes], *, package: str, distribution: str, version: str, program: bool, custom_options: bool
 ) -> dict[str, bytes]:
     """The source files of the trimmed core by path.
@@ -106,19 +106,19 @@ def core_tree(
         if module == "oplet":
             text = ast.unparse(_public(cut.tree(module), kept))
         elif module in generated:
-            text = lean(ast.parse(generated[module]))
+            text = strip_source(ast.parse(generated[module]))
         elif module in _LEFT_OUT:
             text = _STUB.format(module=module, distribution=distribution)
         else:
-            text = lean(cut.tree(module))
+            text = strip_source(cut.tree(module))
         files[cut.path(module)] = f"{text.rstrip()}\n".encode() if text.strip() else b""
         files.update(cut.data(module))
     return {**files, **_flatbuffers(cut.flatbuffers)}
 
 
-def lean(tree: ast.Module) -> str:
+def strip_source(tree: ast.Module) -> str:
     """A module's code without docstrings, comments and what is for type checkers; it imports the build's flatbuffers."""
-    return ast.unparse(ast.fix_missing_locations(_Lean().visit(tree)))
+    return ast.unparse(ast.fix_missing_locations(_SourceStripper().visit(tree)))
 
 
 class _Cut:
@@ -176,7 +176,7 @@ class _Cut:
         return found
 
 
-class _Lean(ast.NodeTransformer):
+class _SourceStripper(ast.NodeTransformer):
     def visit_Module(self, node: ast.Module) -> ast.AST:
         node.body = _undocumented(node.body)
         return self.generic_visit(node)
@@ -241,7 +241,7 @@ def _homes(tree: ast.Module) -> dict[str, str]:
 def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
     """The face of oplet with the names that are left."""
     homes = {name.partition(".")[2]: home for name, home in _homes(tree).items() if home in kept - _LEFT_OUT}
-    tree = _Lean().visit(tree)
+    tree = _SourceStripper().visit(tree)
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if node.targets[0].id == "_HOMES":

@@ -13,25 +13,25 @@ from dataclasses import dataclass, field
 from oplet.model.model import Model
 from oplet.plugins.manager import API_VERSION, PluginManager
 from oplet.plugins.selection import Preference
-from oplet.tools.building.choosing import Choice, PassedOver, choose
-from oplet.tools.building.cutting.closure import Closure, Reached
-from oplet.tools.building.cutting.relocating import relocated
-from oplet.tools.building.cutting.shaking import shaken
+from oplet.tools.building.cutting.dependencies import DependencyClosure, ReachedModule
+from oplet.tools.building.cutting.import_rewriting import rewrite_imports
+from oplet.tools.building.cutting.tree_shaking import shaken_source
+from oplet.tools.building.distributions import Distribution, Kernel, Origin, distribution, op_packages
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
-from oplet.tools.building.packing.registering import registering_module
-from oplet.tools.building.preparing import needed_after_all
-from oplet.tools.building.sources import Distribution, Kernel, Origin, distribution, op_packages
+from oplet.tools.building.packing.plugin_module import plugin_module
+from oplet.tools.building.preparing import indispensable_providers
+from oplet.tools.building.providers import Choice, PassedOver, choose
 from oplet.tools.selection.needs import OpNeed, Use
 
-__all__ = ["Cut", "cut"]
+__all__ = ["CutPackage", "cut"]
 
 #: Licences ask for it.
 _NOTICE = "# Changed by oplet build.\n"
 
 
 @dataclass
-class Cut:
+class CutPackage:
     """A package of some ops.
 
     Attributes:
@@ -64,7 +64,7 @@ def cut(
     types: bool = False,
     prefer: Preference = Preference(),  # noqa: B008 (frozen)
     models: Sequence[Model] = (),
-) -> Cut:
+) -> CutPackage:
     """Cut the kernels of some ops, with all that they import, out of the installed packages.
 
     Args:
@@ -89,24 +89,24 @@ def cut(
     shake = not keep_comments
     choice, closure = _cuttable(needs, plugins, prefer, owners, shake)
     again = functools.partial(choose, needs, plugins, prefer, {})
-    if costly := needed_after_all(models, choice, again, plugins.resolver(prefer)):
+    if costly := indispensable_providers(models, choice, again, plugins.resolver(prefer)):
         choice, closure = _cuttable(needs, plugins, prefer, owners, shake, costly)
     chosen = choice.kernels
     for kernel in chosen:
         owners.setdefault(kernel.module.partition(".")[0], kernel.distribution)
     used = sorted({owners[reached.package.name] for reached in closure.modules.values()} | {k.distribution for k in chosen})
-    result = Cut(name, list(needs), chosen, [distribution(each) for each in used])
+    result = CutPackage(name, list(needs), chosen, [distribution(each) for each in used])
     homes = _homes(name, closure, chosen, keep_comments)
     limits = {need.key: need.types for need in needs} if types else {}
     words = ", ".join(f"{source.name} {source.version}" for source in result.sources)
-    result.files[f"{name}/__init__.py"] = registering_module(chosen, homes, words, API_VERSION, limits).encode()
+    result.files[f"{name}/__init__.py"] = plugin_module(chosen, homes, words, API_VERSION, limits).encode()
     for module, reached in sorted(closure.modules.items()):
         text = _source(reached, closure, keep_comments, name)
         path = _path(module, reached.package, homes)
         if path in result.files:
             continue  # an empty package, in whose place the new one stands
         if text:
-            text = _NOTICE + relocated(text, closure.packages, homes)
+            text = _NOTICE + rewrite_imports(text, closure.packages, homes)
         elif reached.package.modules[module] is None:
             continue
         result.files[path] = text.encode()
@@ -125,7 +125,7 @@ def _cuttable(
     owners: Mapping[str, str],
     shake: bool,
     costly: Iterable[Origin] = (),
-) -> tuple[Choice, Closure]:
+) -> tuple[Choice, DependencyClosure]:
     """The kernels that can be cut, the first ones in order, and what they need."""
     refused: dict[Origin, str] = {}
     while True:
@@ -157,14 +157,14 @@ def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Packa
     return [found[top] for top in sorted(found)]
 
 
-def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> Closure:
+def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> DependencyClosure:
     """What the kernels need, of their variants those that the models' nodes use."""
     uses = {need.key: need.uses for need in needs}
     everything = _together(uses.values())
     modules = {kernel.module for kernel in chosen}
     uses_of = {module: _together(uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules}
     while True:
-        closure = Closure(packages, shake, everything, uses_of)
+        closure = DependencyClosure(packages, shake, everything, uses_of)
         for kernel in chosen:
             closure.require(kernel.module, kernel.attribute)
         # A kernel that others use as a helper serves their nodes too.
@@ -180,13 +180,13 @@ def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:
     return frozenset().union(*each) if all(each) else None
 
 
-def _source(reached: Reached, closure: Closure, keep_comments: bool, name: str) -> str:
+def _source(reached: ReachedModule, closure: DependencyClosure, keep_comments: bool, name: str) -> str:
     if keep_comments or reached.module.whole:
         return reached.module.text
-    return shaken(reached.module, reached.kept, closure.reads_docstrings, closure.left_out(reached.module), name)
+    return shaken_source(reached.module, reached.kept, closure.reads_docstrings, closure.left_out(reached.module), name)
 
 
-def _homes(name: str, closure: Closure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
+def _homes(name: str, closure: DependencyClosure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
     """What the packages are called from now on; one that is alone, and does nothing itself, is the new package."""
     used = {reached.package.name for reached in closure.modules.values()}
     if len(used) == 1:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from oplet.tools.building.cutting.items import Chain, Import, Item, Module, read_module
+from oplet.tools.building.cutting.statements import Chain, Import, Module, Statement, read_module
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package
 from oplet.tools.selection.needs import Use
 
-__all__ = ["Closure", "Reached"]
+__all__ = ["DependencyClosure", "ReachedModule"]
 
 #: Who mentions one of these reads annotations while it runs.
 _ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
@@ -28,7 +28,7 @@ _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 
 @dataclass(eq=False)
-class Reached:
+class ReachedModule:
     """A module that is needed.
 
     Attributes:
@@ -39,10 +39,10 @@ class Reached:
 
     module: Module
     package: Package
-    kept: set[Item] = field(default_factory=set)
+    kept: set[Statement] = field(default_factory=set)
 
 
-class Closure:
+class DependencyClosure:
     """Gathers what is needed, from roots that are given one after the other.
 
     Args:
@@ -64,7 +64,7 @@ class Closure:
         self._uses = uses
         self._uses_of = uses_of
         #: The modules that are needed, by name.
-        self.modules: dict[str, Reached] = {}
+        self.modules: dict[str, ReachedModule] = {}
         #: The files of each package that are needed, by package and path.
         self.data: set[tuple[str, str]] = set()
         #: The top-level modules that are imported from elsewhere.
@@ -131,7 +131,7 @@ class Closure:
         if "." in name:
             self._reach(name.rpartition(".")[0])
         module = self._module(name)
-        reached = self.modules[name] = Reached(module, package)
+        reached = self.modules[name] = ReachedModule(module, package)
         whole = module.whole or not self.shake
         for item in module.items:
             if whole or item.effect or (item.is_import and any(map(self._has_effect, map(self._target, item.imports)))):
@@ -178,7 +178,7 @@ class Closure:
         inner_name = f"{imported.module}.{imported.name}"
         return inner_name if self._exists(inner_name) else ""
 
-    def _keep(self, reached: Reached, item: Item) -> None:
+    def _keep(self, reached: ReachedModule, item: Statement) -> None:
         if item in reached.kept:
             return
         reached.kept.add(item)
@@ -203,7 +203,7 @@ class Closure:
             return set()
         return {name for name, variant in module.variants.items() if not any(map(variant.serves, uses))}
 
-    def _use(self, reached: Reached, name: str, chains: set[Chain], imported: Import | None) -> None:
+    def _use(self, reached: ReachedModule, name: str, chains: set[Chain], imported: Import | None) -> None:
         imports = [] if imported is None else [imported]
         for item in reached.module.by_name.get(name, ()):
             self._keep(reached, item)
@@ -265,7 +265,7 @@ class Closure:
         if self._current not in ("", name):
             self.shared.add(name)
 
-    def _follow_strings(self, reached: Reached, item: Item) -> None:
+    def _follow_strings(self, reached: ReachedModule, item: Statement) -> None:
         """Keep the modules that texts name: "package.module:NAME", or what is imported by name."""
         for text in item.strings:
             package = self._package(text.partition(":")[0].rstrip("."))
@@ -276,7 +276,7 @@ class Closure:
             if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
                 self._import_by_name(reached, node)
 
-    def _import_by_name(self, reached: Reached, node: ast.Call) -> None:
+    def _import_by_name(self, reached: ReachedModule, node: ast.Call) -> None:
         text = _text_of(reached.module, node.args[0]) if node.args else None
         if text is not None:
             if text.startswith("."):
@@ -291,7 +291,7 @@ class Closure:
         for name in reached.package.modules:
             self._keep_whole(name)
 
-    def _follow_files(self, reached: Reached, item: Item) -> None:
+    def _follow_files(self, reached: ReachedModule, item: Statement) -> None:
         """Keep the data files that a statement names."""
         package = reached.package
         texts = {text.strip("/") for text in item.strings}
@@ -318,7 +318,7 @@ class Closure:
             )
         self.data.update((package.name, path) for path in found)
 
-    def _uses_resources(self, reached: Reached, item: Item) -> bool:
+    def _uses_resources(self, reached: ReachedModule, item: Statement) -> bool:
         for name, chains in item.uses.items():
             for other in reached.module.by_name.get(name, ()):
                 for i in other.imports if other.is_import else ():
@@ -329,7 +329,7 @@ class Closure:
         return False
 
 
-def _is_constant(item: Item) -> bool:
+def _is_constant(item: Statement) -> bool:
     return isinstance(item.node, (ast.Assign, ast.AnnAssign))
 
 

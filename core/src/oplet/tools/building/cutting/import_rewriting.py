@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from oplet.tools.building.packages import Package
 
-__all__ = ["relocated"]
+__all__ = ["rewrite_imports"]
 
 #: Calls whose argument is a package, though it is a single word.
 _TAKES_PACKAGE = frozenset(
@@ -29,7 +29,7 @@ _TAKES_PACKAGE = frozenset(
 )
 
 
-def relocated(text: str, packages: Mapping[str, Package], homes: Mapping[str, str]) -> str:
+def rewrite_imports(text: str, packages: Mapping[str, Package], homes: Mapping[str, str]) -> str:
     """A module's source for the new place of the packages that it imports.
 
     Args:

@@ -12,7 +12,7 @@ from oplet.tools.building.cutting.purity import HARMLESS_MODULES, Purity
 from oplet.tools.building.error import BuildError
 from oplet.tools.selection.needs import Use
 
-__all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Item", "Module", "Variant", "imported_module", "read_module"]
+__all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Module", "Statement", "Variant", "imported_module", "read_module"]
 
 #: What follows a name: ("a", "b") of `name.a.b`, () where the name stands alone.
 Chain = tuple[str, ...]
@@ -61,7 +61,7 @@ class Import:
 
 
 @dataclass(eq=False)
-class Item:
+class Statement:
     """One statement, or one name of an import.
 
     Attributes:
@@ -108,8 +108,8 @@ class Module:
     is_package: bool
     text: str
     tree: ast.Module
-    items: list[Item]
-    by_name: dict[str, list[Item]]
+    items: list[Statement]
+    by_name: dict[str, list[Statement]]
     whole: str
     late_annotations: bool
     postponed_annotations: bool
@@ -145,7 +145,7 @@ def read_module(
     statements = [s for s in _statements(tree.body) if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
     reader = _Reader(name, is_package, late)
     items = [item for statement in statements for item in reader.items(statement)]
-    by_name: dict[str, list[Item]] = {}
+    by_name: dict[str, list[Statement]] = {}
     for item in items:
         for bound in item.binds:
             by_name.setdefault(bound, []).append(item)
@@ -191,7 +191,7 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def _variants(module: str, items: Iterable[Item]) -> dict[str, Variant]:
+def _variants(module: str, items: Iterable[Statement]) -> dict[str, Variant]:
     """The module's `VARIANTS`."""
     found: dict[str, Variant] = {}
     for item in items:
@@ -238,7 +238,7 @@ def _is_dunder_all(node: ast.stmt) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
 
 
-def _mark_bare_imports(items: Iterable[Item], is_package: bool, used: set[str], sources: set[str]) -> None:
+def _mark_bare_imports(items: Iterable[Statement], is_package: bool, used: set[str], sources: set[str]) -> None:
     """An import whose name nothing uses is there for what it does, unless it hands the name on or does nothing.
 
     What imports of the packages that are cut do is found out by reading these.
@@ -264,7 +264,7 @@ def _mentioned(tree: ast.Module) -> Iterator[str]:
             yield from (e.value for e in ast.walk(node.value) if isinstance(e, ast.Constant) and isinstance(e.value, str))
 
 
-def _whole(items: Iterable[Item], by_name: dict[str, list[Item]]) -> str:
+def _whole(items: Iterable[Statement], by_name: dict[str, list[Statement]]) -> str:
     for name in ("__getattr__", "__dir__"):
         if name in by_name:
             return f"it defines {name}"
@@ -290,7 +290,7 @@ class _Reader:
         self._late = late_annotations
         self.origins: dict[str, str] = {}
 
-    def items(self, node: ast.stmt) -> Iterator[Item]:
+    def items(self, node: ast.stmt) -> Iterator[Statement]:
         """The items of a statement, without what they use."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
@@ -299,10 +299,10 @@ class _Reader:
                 else:
                     single = ast.ImportFrom(node.module, [alias], node.level)
                 imports = list(self._imports(single))
-                yield Item(single, node, {i.local for i in imports}, imports=imports)
+                yield Statement(single, node, {i.local for i in imports}, imports=imports)
             return
         imports = [i for inner in ast.walk(node) if isinstance(inner, (ast.Import, ast.ImportFrom)) for i in self._imports(inner)]
-        yield Item(node, node, set(_bound(node)), imports=imports)
+        yield Statement(node, node, set(_bound(node)), imports=imports)
 
     def _imports(self, node: ast.AST) -> Iterator[Import]:
         if isinstance(node, ast.Import):

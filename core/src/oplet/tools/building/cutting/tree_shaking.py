@@ -7,9 +7,9 @@ import copy
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from oplet.tools.building.cutting.items import SPECIAL_ANNOTATIONS, Item, Module, imported_module
+from oplet.tools.building.cutting.statements import SPECIAL_ANNOTATIONS, Module, Statement, imported_module
 
-__all__ = ["shaken"]
+__all__ = ["shaken_source"]
 
 #: What takes the place of annotations that nobody reads.
 _ANY_TYPE = "object"
@@ -21,8 +21,8 @@ _ensure(False, {sentence!r})
 """
 
 
-def shaken(
-    module: Module, kept: Container[Item], docstrings: bool = False, left_out: Container[str] = (), build: str = "The build"
+def shaken_source(
+    module: Module, kept: Container[Statement], docstrings: bool = False, left_out: Container[str] = (), build: str = "The build"
 ) -> str:
     """A module's source with only some of its statements; "" if nothing is left.
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import oplet
 from oplet.model.model import Model
 from oplet.schema.enums import TensorType
-from oplet.tools.building.cutting.core_tree import core_tree, lean
-from oplet.tools.building.cutting.cutting import Cut
+from oplet.tools.building.cutting.cut_core import cut_core, strip_source
+from oplet.tools.building.cutting.cut_kernels import CutPackage
+from oplet.tools.building.distributions import Distribution, distribution
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packing.archive import write_archive
 from oplet.tools.building.packing.bytecode import LOADER, compiled
-from oplet.tools.building.packing.program import contents_module, licence_files, main_module
+from oplet.tools.building.packing.program_modules import contents_module, licence_files, main_module
 from oplet.tools.building.packing.wheel import CoreParts, write_wheel
-from oplet.tools.building.sources import Distribution, distribution
 
-__all__ = ["INTERPRETER", "Program", "program", "write_core_wheel", "write_program"]
+__all__ = ["INTERPRETER", "Program", "program", "write_bundle_wheel", "write_program"]
 
 #: What the first line of a program names.
 INTERPRETER = "/usr/bin/env python3"
@@ -66,7 +66,7 @@ class Program:
 
 
 def program(
-    cut: Cut,
+    cut: CutPackage,
     version: str,
     *,
     models: Sequence[Model] = (),
@@ -90,7 +90,7 @@ def program(
     name = cut.name.replace("_", "-")
     reads_options = any(b"flatbuffers" in text for text in cut.files.values())
     kernels = {path: _with_vendored(path, text) for path, text in cut.files.items()}
-    core = core_tree(
+    core = cut_core(
         kernels,
         package=cut.name,
         distribution=name,
@@ -139,7 +139,7 @@ def write_program(made: Program, target: Path, *, interpreter: str = INTERPRETER
     return target
 
 
-def write_core_wheel(made: Program, cut: Cut, directory: Path) -> Path:
+def write_bundle_wheel(made: Program, cut: CutPackage, directory: Path) -> Path:
     """Write a wheel that holds the core too; where it has models, it brings a command that runs them.
 
     Args:
@@ -177,7 +177,7 @@ def _named(models: Sequence[Model]) -> dict[str, bytes]:
     return named
 
 
-def _requires(cut: Cut, models: Iterable[Model], core: Distribution) -> tuple[tuple[str, str], ...]:
+def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> tuple[tuple[str, str], ...]:
     """The compiled packages that must be there: numpy, ml_dtypes for models of its types, and what kernels import."""
     known: dict[str, str] = {}
     for source in (*cut.sources, core):  # the core's words go before those of others
@@ -200,7 +200,7 @@ def _with_vendored(path: str, content: bytes) -> bytes:
     """A kernel's module with the flatbuffers that the core brings, where it uses one."""
     if not path.endswith(".py") or b"flatbuffers" not in content:
         return content
-    return f"{lean(ast.parse(content))}\n".encode()
+    return f"{strip_source(ast.parse(content))}\n".encode()
 
 
 def _with_licence(source: Distribution, core: Distribution) -> Distribution:

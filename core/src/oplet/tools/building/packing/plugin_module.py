@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from oplet.schema.enums import TensorType
-from oplet.tools.building.sources import Kernel
+from oplet.tools.building.distributions import Kernel
 from oplet.tools.selection.needs import Key
 
-__all__ = ["registering_module"]
+__all__ = ["plugin_module"]
 
 _HEAD = '''"""Operators for oplet: {count} of {sources}, selected by `oplet build`."""
 
@@ -46,7 +46,7 @@ def _add_from_hook(
 '''
 
 
-def registering_module(
+def plugin_module(
     kernels: Iterable[Kernel],
     homes: Mapping[str, str],
     sources: str,

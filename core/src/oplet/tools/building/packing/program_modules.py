@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from oplet.tools.building.sources import Distribution, licence_texts
+from oplet.tools.building.distributions import Distribution, licence_texts
 
 __all__ = ["contents_module", "licence_files", "main_module"]
 
@@ -29,8 +29,8 @@ if __name__ == "__main__":
 _CONTENTS = """\
 import os
 
-from oplet.tools.program.contents import AppContents, AppModel
-from oplet.tools.program.main import main as run
+from oplet.tools.standalone.contents import AppContents, AppModel
+from oplet.tools.standalone.main import main as run
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONTENTS = AppContents(

@@ -12,10 +12,10 @@ from oplet.errors import text_of
 from oplet.model.files.whole_file import write_whole
 from oplet.plugins.sources import installing
 from oplet.texts import plain
-from oplet.tools.building.cutting.cutting import Cut
+from oplet.tools.building.cutting.cut_kernels import CutPackage
+from oplet.tools.building.distributions import Distribution, licence_texts
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.sources import Distribution, licence_texts
-from oplet.tools.selection.files import file_labels
+from oplet.tools.selection.generated_files import file_labels
 
 __all__ = ["CoreParts", "requirements", "write_wheel"]
 
@@ -61,7 +61,7 @@ class CoreParts:
     command: str = ""
 
 
-def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None = None) -> Path:
+def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts | None = None) -> Path:
     """Write a wheel; the same cut gives the same bytes.
 
     Args:
@@ -98,7 +98,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
     return directory / made.name
 
 
-def project_files(cut: Cut, version: str, core: CoreParts | None = None) -> dict[str, bytes]:
+def project_files(cut: CutPackage, version: str, core: CoreParts | None = None) -> dict[str, bytes]:
     """The project that the wheel is built from: the package, its metadata, what it says of itself, the licences."""
     files = _without_empty_modules(cut.files)
     packages = [cut.name]
@@ -142,7 +142,7 @@ def _without_empty_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def _readme(cut: Cut) -> str:
+def _readme(cut: CutPackage) -> str:
     """What the package index shows: the ops, where they are from, and what they are for."""
     models = file_labels(model for need in cut.needs for model in need.models)
     lines = [
@@ -165,7 +165,7 @@ def _readme(cut: Cut) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _license(cut: Cut) -> str:
+def _license(cut: CutPackage) -> str:
     """The licences of all sources together."""
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
@@ -180,7 +180,7 @@ def _license(cut: Cut) -> str:
     return " AND ".join(f"({each})" if " OR " in each else each for each in sorted(found))
 
 
-def requirements(cut: Cut) -> list[str]:
+def requirements(cut: CutPackage) -> list[str]:
     """What the sources require, but for one another, and oplet itself."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name

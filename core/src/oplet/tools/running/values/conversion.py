@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.tools.running.values.nested import Nested, NestedError
+from oplet.tools.running.values.nested_lists import NestedListError, NestedNumbers
 from oplet.tools.running.values.notices import Notice, Tell, warn
-from oplet.tools.running.values.scaling import Scaling, integer_limits, scaling_of
+from oplet.tools.running.values.quantization import Quantization, integer_limits, quantization_of
 
 __all__ = ["check_type", "fit", "shape_for"]
 
@@ -57,9 +57,9 @@ def fit(value: Any, details: Details, name: str, source: str, *, raw: bool = Fal
 
 
 def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, tell: Tell) -> Array:
-    scaling = None if raw else scaling_of(details)
+    scaling = None if raw else quantization_of(details)
     try:
-        nested = Nested(value)
+        nested = NestedNumbers(value)
         if scaling is not None:
             if nested.are_whole:
                 tell(_taken_as_real(nested, scaling, name, source))
@@ -67,7 +67,7 @@ def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, so
         if dtype.kind in "iu":
             return nested.as_integers(dtype, *integer_limits(details))
         reals = nested.as_reals()
-    except NestedError as error:
+    except NestedListError as error:
         raise TensorError(f"'{source}' has no value that fits, input '{name}' takes {dtype.name}: {error}.") from error
     if dtype.kind == "c" and reals.ndim == len(details["shape"]) + 1 and reals.shape[-1:] == (2,):
         reals = np.ascontiguousarray(reals).view(np.complex128)[..., 0]
@@ -75,7 +75,7 @@ def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, so
 
 
 def _from_array(array: Array, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, tell: Tell) -> Array:
-    scaling = None if raw else scaling_of(details)
+    scaling = None if raw else quantization_of(details)
     if scaling is not None:
         if array.dtype.kind in "iu":
             raise TensorError(
@@ -125,7 +125,7 @@ def _finite(values: Array) -> Array:
     return np.asarray(np.isfinite(values if values.dtype.kind in "fc" else values.astype(np.float32)))
 
 
-def _quantized(real: Array, scaling: Scaling, name: str, source: str, tell: Tell) -> Array:
+def _quantized(real: Array, scaling: Quantization, name: str, source: str, tell: Tell) -> Array:
     integers, clamped = scaling.integers(real, name, source)
     if clamped is not None:
         held = "of {:.6g} to {:.6g}".format(*scaling.range()) if len(scaling.scales) == 1 else "of its slices"
@@ -138,7 +138,7 @@ def _quantized(real: Array, scaling: Scaling, name: str, source: str, tell: Tell
     return integers
 
 
-def _taken_as_real(nested: Nested, scaling: Scaling, name: str, source: str) -> Notice:
+def _taken_as_real(nested: NestedNumbers, scaling: Quantization, name: str, source: str) -> Notice:
     text = f"the whole numbers of '{source}' are taken as real values and quantized ({scaling}); --raw takes them as its integers"
     return Notice("whole numbers", name, text, {"values": len(nested.flat)})
 

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Nested", "NestedError"]
+__all__ = ["NestedListError", "NestedNumbers"]
 
 _DEEPEST = 32
 _NUMBERS = frozenset((int, float, bool))
 
 
-class NestedError(ValueError):
+class NestedListError(ValueError):
     """Why lists are no array of numbers, as the end of a sentence."""
 
 
-class Nested:
+class NestedNumbers:
     """Numbers in nested lists, before they have a type.
 
     Attributes:
@@ -27,7 +27,7 @@ class Nested:
         kinds: their Python types.
 
     Raises:
-        NestedError: rows differ in length, or something is no number.
+        NestedListError: rows differ in length, or something is no number.
     """
 
     def __init__(self, value: Any) -> None:
@@ -35,22 +35,22 @@ class Nested:
         level: list[Any] = [value]
         while level and all(isinstance(row, list) for row in level):
             if len(shape) == _DEEPEST:
-                raise NestedError(f"it has more than {_DEEPEST} dimensions")
+                raise NestedListError(f"it has more than {_DEEPEST} dimensions")
             shape.append(len(level[0]))
             for number, row in enumerate(level):
                 if len(row) != shape[-1]:
                     at = self._place(number, shape[:-1])
-                    raise NestedError(f"its rows differ in length: {at} has {len(row)} entries, and the first {shape[-1]}")
+                    raise NestedListError(f"its rows differ in length: {at} has {len(row)} entries, and the first {shape[-1]}")
             level = list(chain.from_iterable(level))
         self.shape, self.flat, self.kinds = tuple(shape), level, frozenset(map(type, level))
         if self.kinds - _NUMBERS:
             if list in self.kinds:
-                raise NestedError("its rows differ in length: lists stand beside numbers")
+                raise NestedListError("its rows differ in length: lists stand beside numbers")
             wrong = next(i for i, entry in enumerate(level) if type(entry) not in _NUMBERS)
-            raise NestedError(f"it has {_json(level[wrong])} at {self.place(wrong)}")
+            raise NestedListError(f"it has {_json(level[wrong])} at {self.place(wrong)}")
         if bool in self.kinds and len(self.kinds) > 1:
             mixed = next(i for i, entry in enumerate(level) if (type(entry) is bool) != (type(level[0]) is bool))
-            raise NestedError(f"it mixes true and false with numbers, at {self.place(mixed)}")
+            raise NestedListError(f"it mixes true and false with numbers, at {self.place(mixed)}")
 
     @property
     def are_whole(self) -> bool:
@@ -65,7 +65,7 @@ class Nested:
         """The numbers as float64, or as booleans where they are true and false.
 
         Raises:
-            NestedError: an integer is beyond float64.
+            NestedListError: an integer is beyond float64.
         """
         if self.kinds == {bool}:
             return np.array(self.flat, np.bool_).reshape(self.shape)
@@ -73,23 +73,23 @@ class Nested:
             return np.array(self.flat, np.float64).reshape(self.shape)
         except OverflowError:
             wrong = next(i for i, number in enumerate(self.flat) if type(number) is int and number.bit_length() > 1023)
-            raise NestedError(f"the number at {self.place(wrong)} is beyond float64") from None
+            raise NestedListError(f"the number at {self.place(wrong)} is beyond float64") from None
 
     def as_integers(self, dtype: np.dtype[Any], low: int, high: int) -> NDArray[Any]:
         """The numbers as integers of a type, every digit of them.
 
         Raises:
-            NestedError: one has a fraction, or is not between `low` and `high`.
+            NestedListError: one has a fraction, or is not between `low` and `high`.
         """
         numbers = self.flat
         if self.kinds - {int}:
             wrong = next((i for i, n in enumerate(numbers) if type(n) is float and not n.is_integer()), -1)
             if wrong >= 0:
-                raise NestedError(f"{numbers[wrong]} at {self.place(wrong)} is no integer")
+                raise NestedListError(f"{numbers[wrong]} at {self.place(wrong)} is no integer")
             numbers = list(map(int, numbers))
         if numbers and not (low <= min(numbers) and max(numbers) <= high):
             wrong = next(i for i, n in enumerate(numbers) if not low <= n <= high)
-            raise NestedError(f"{_json(numbers[wrong])} at {self.place(wrong)} is not in {low} to {high}")
+            raise NestedListError(f"{_json(numbers[wrong])} at {self.place(wrong)} is not in {low} to {high}")
         return np.array(numbers, dtype).reshape(self.shape)
 
     def _place(self, position: int, shape: Any) -> list[int]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError
 
-__all__ = ["Clamped", "Scaling", "dequantize", "integer_limits", "scaling_of"]
+__all__ = ["Clamped", "Quantization", "dequantize", "integer_limits", "quantization_of"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
@@ -47,7 +47,7 @@ def integer_limits(details: Details) -> tuple[int, int]:
     return int(low), int(high)
 
 
-class Scaling:
+class Quantization:
     """How the integers of a quantized tensor stand for real values.
 
     Attributes:
@@ -165,7 +165,7 @@ class Scaling:
         return scales, zero_points
 
 
-def scaling_of(details: Details) -> Scaling | None:
+def quantization_of(details: Details) -> Quantization | None:
     """How a tensor is quantized; None for what has no real values but its own: other types than integers, no scale or a scale of 0.
 
     Args:
@@ -185,7 +185,7 @@ def scaling_of(details: Details) -> Scaling | None:
         problem = f"it is quantized by blocks of {block}"
     elif not np.all(np.isfinite(scales) & (scales > 0)):
         problem = f"it has the scale {float(scales[~(np.isfinite(scales) & (scales > 0))][0]):g}"
-    return Scaling(details, scales, zero_points, int(parameters.get("quantized_dimension", 0)), problem)
+    return Quantization(details, scales, zero_points, int(parameters.get("quantized_dimension", 0)), problem)
 
 
 def dequantize(values: Array, details: Details, name: str = "") -> Array:
@@ -194,7 +194,7 @@ def dequantize(values: Array, details: Details, name: str = "") -> Array:
     Raises:
         TensorError: the tensor is quantized in a way that its values cannot be told by.
     """
-    scaling = scaling_of(details) if values.dtype.kind in "iu" else None
+    scaling = quantization_of(details) if values.dtype.kind in "iu" else None
     return values if scaling is None else scaling.real(values, name or str(details["name"]))
 
 
