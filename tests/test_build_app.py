@@ -19,9 +19,9 @@ from importlib_metadata import distribution
 from PIL import Image
 
 from oplet import Interpreter, Model, PluginManager
-from oplet.tools.building.cutting.cut_kernels import CutPackage, cut
+from oplet.tools.building.cutting.cut_kernels import CutPackage, cut_kernels
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.bundle import Program, program, write_program
+from oplet.tools.building.packing.bundle import Bundle, make_bundle, write_pyz
 from oplet.tools.selection.needs import needs_of
 from oplet.tools.standalone.contents import AppContents, AppModel
 from oplet.tools.standalone.main import main
@@ -37,17 +37,17 @@ def digits() -> Path:
 
 @pytest.fixture(scope="module")
 def kernels(digits: Path) -> CutPackage:
-    return cut(needs_of([digits]), "digits_app", PluginManager())
+    return cut_kernels(needs_of([digits]), "digits_app", PluginManager())
 
 
 @pytest.fixture(scope="module")
-def made(kernels: CutPackage, digits: Path) -> Program:
-    return program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
+def bundle(kernels: CutPackage, digits: Path) -> Bundle:
+    return make_bundle(kernels, "1.2", models=[Model.open(digits)], with_models=True)
 
 
 @pytest.fixture(scope="module")
-def pyz(made: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_program(made, tmp_path_factory.mktemp("program") / "digits.pyz")
+def pyz(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pyz(bundle, tmp_path_factory.mktemp("program") / "digits.pyz")
 
 
 @pytest.fixture
@@ -135,21 +135,21 @@ def test_another_python_takes_the_sources(pyz: Path, tmp_path: Path) -> None:
     assert "outputs" in run(sys.executable, other)
 
 
-def test_compiled_modules_can_be_left_out(made: Program, tmp_path: Path) -> None:
-    pyz = write_program(made, tmp_path / "a.pyz", bytecode=False, interpreter="")
+def test_compiled_modules_can_be_left_out(bundle: Bundle, tmp_path: Path) -> None:
+    pyz = write_pyz(bundle, tmp_path / "a.pyz", bytecode=False, interpreter="")
     assert not [name for name in zipfile.ZipFile(pyz).namelist() if name.endswith((".bin", ".pyc"))]
     assert pyz.read_bytes()[:2] == b"PK"
     assert "digits_int8" in run(sys.executable, pyz, "--list")
 
 
-def test_two_builds_are_the_same_bytes(made: Program, kernels: CutPackage, digits: Path, pyz: Path, tmp_path: Path) -> None:
-    again = program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
-    assert write_program(again, tmp_path / "again.pyz").read_bytes() == pyz.read_bytes()
+def test_two_builds_are_the_same_bytes(bundle: Bundle, kernels: CutPackage, digits: Path, pyz: Path, tmp_path: Path) -> None:
+    again = make_bundle(kernels, "1.2", models=[Model.open(digits)], with_models=True)
+    assert write_pyz(again, tmp_path / "again.pyz").read_bytes() == pyz.read_bytes()
 
 
-def test_numpy_is_all_that_a_program_requires(made: Program) -> None:
-    assert [module for module, _ in made.requires] == ["numpy"]
-    assert dict(made.requires)["numpy"].startswith("numpy>=")
+def test_numpy_is_all_that_a_program_requires(bundle: Bundle) -> None:
+    assert [module for module, _ in bundle.requires] == ["numpy"]
+    assert dict(bundle.requires)["numpy"].startswith("numpy>=")
 
 
 def test_models_of_one_name_are_told_apart_by_their_folders(kernels: CutPackage, digits: Path, tmp_path: Path) -> None:
@@ -157,23 +157,23 @@ def test_models_of_one_name_are_told_apart_by_their_folders(kernels: CutPackage,
     for number, path in enumerate(paths):
         path.parent.mkdir()
         path.write_bytes(digits.read_bytes() + bytes(16 * number))
-    made = program(kernels, "1", models=list(map(Model.open, paths)), with_models=True)
-    assert sorted(made.models) == ["a-model", "b-model"]
+    bundle = make_bundle(kernels, "1", models=list(map(Model.open, paths)), with_models=True)
+    assert sorted(bundle.models) == ["a-model", "b-model"]
 
 
 def test_a_model_with_constants_in_other_files_is_refused(kernels: CutPackage, digits: Path) -> None:
     model = Model.open(digits)
     model.root.external_buffer_groups = [object()]
     with pytest.raises(BuildError, match="keeps constants in other files"):
-        program(kernels, "1", models=[model], with_models=True)
+        make_bundle(kernels, "1", models=[model], with_models=True)
 
 
 def test_what_reads_custom_options_is_there_when_kernels_read_some() -> None:
-    kernels = cut(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
-    made = program(kernels, "1")
-    assert "oplet/schema/flexbuffers.py" in made.core
-    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in made.core["oplet/ops/node.py"]
-    assert "oplet/vendored/flatbuffers/flexbuffers.py" not in made.core  # the reader is oplet's own
+    kernels = cut_kernels(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
+    bundle = make_bundle(kernels, "1")
+    assert "oplet/schema/flexbuffers.py" in bundle.core
+    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in bundle.core["oplet/ops/node.py"]
+    assert "oplet/vendored/flatbuffers/flexbuffers.py" not in bundle.core  # the reader is oplet's own
 
 
 # Running it ------------------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ print(view is not None, np.frombuffer(CONTENTS.read(model), np.uint8).ctypes.dat
 
 
 def test_a_program_without_models_takes_a_file(kernels: CutPackage, digits: Path, tmp_path: Path) -> None:
-    pyz = write_program(program(kernels, "1"), tmp_path / "any.pyz")
+    pyz = write_pyz(make_bundle(kernels, "1"), tmp_path / "any.pyz")
     assert "outputs" in run(sys.executable, pyz, digits)
     assert "required: MODEL" in run(sys.executable, pyz, code=2)
 
@@ -299,7 +299,7 @@ def test_one_of_several_models_is_chosen_by_name(contents: AppContents, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "choose a model with --model NAME; there are digits, atan"),
+        ([], "choose_providers a model with --model NAME; there are digits, atan"),
         (["--model", "cats"], "there is no model 'cats'; there are digits, atan"),
         (["--model", "atan", "--top", "0"], "0 is not in the range x>=1"),
         (["--model", "atan", "--inp", "x"], "unrecognized arguments"),

@@ -135,7 +135,7 @@ def build(
 
 def _show(built: BuiltWheel, report: Report) -> None:
     from oplet.cli.console import Printer
-    from oplet.tools.building.providers import passed_over
+    from oplet.tools.building.providers import passed_over_sentences
 
     printer = Printer()
     printer.line(str(built.path), "bold")
@@ -159,5 +159,5 @@ def _show(built: BuiltWheel, report: Report) -> None:
     for text in filter(None, (report.compared, report.needs)):
         printer.line()
         printer.line(text, "dim")
-    for note in [*passed_over(built.cut.passed), *report.notes]:
+    for note in [*passed_over_sentences(built.cut.passed_over), *report.notes]:
         printer.line(note, "yellow")

@@ -12,9 +12,9 @@ from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.selection import Preference
 from oplet.tools.building.build_wheel import BuiltWheel, Prefer
-from oplet.tools.building.cutting.cut_kernels import cut
+from oplet.tools.building.cutting.cut_kernels import cut_kernels
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.bundle import INTERPRETER, Program, program, write_bundle_wheel, write_program
+from oplet.tools.building.packing.bundle import INTERPRETER, Bundle, make_bundle, write_bundle_wheel, write_pyz
 from oplet.tools.selection.needs import needs_of
 
 __all__ = ["BuiltProgram", "build_program"]
@@ -22,32 +22,32 @@ __all__ = ["BuiltProgram", "build_program"]
 
 @dataclass
 class BuiltProgram(BuiltWheel):
-    """What was built.
+    """A wheel or a program, with the core, that was built.
 
     Attributes:
         path: the wheel or the program.
         cut: its kernels.
-        made: everything that is in it.
+        bundle: the contents of the wheel or program.
     """
 
-    made: Program
+    bundle: Bundle
 
     @property
     def is_archive(self) -> bool:
-        """Whether Python runs it as it is."""
+        """Whether it is a .pyz file, which Python runs directly."""
         return self.path.suffix == ".pyz"
 
     @property
     def requires(self) -> list[str]:
-        return [requirement for _, requirement in self.made.requires]
+        return [requirement for _, requirement in self.bundle.requires]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """A dictionary of it, for JSON."""
         told = super().as_dict()
         if self.is_archive:
             told["program"] = told.pop("wheel")
-        told["core"] = sorted(path for path in self.made.core if path.endswith(".py"))
-        told["models"] = [{"name": name, "bytes": len(content)} for name, content in self.made.models.items()]
+        told["core"] = sorted(path for path in self.bundle.core if path.endswith(".py"))
+        told["models"] = [{"name": name, "bytes": len(content)} for name, content in self.bundle.models.items()]
         return told
 
 
@@ -68,26 +68,26 @@ def build_program(
     plugins: PluginManager | None = None,
     prefer: Prefer = None,
 ) -> BuiltProgram:
-    """Build what runs models without oplet: its kernels, and as much of the core as they need.
+    """Build a wheel or a program that runs models without oplet: it holds the kernels and the part of the core that they need.
 
     Args:
         models: the models.
         name: what the kernels' package is called.
         output: the folder to write into, or a file that ends in .pyz.
-        pyz: make a program of one file rather than a wheel; an output that ends in .pyz asks for it too.
-        with_models: take the models along.
+        pyz: make a program of one file rather than a wheel; an output that ends in .pyz implies it.
+        with_models: include the models.
         ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
-        all_codes: take every operator code of the models, used or not.
-        types: serve only the types of tensors that these models have.
+        all_codes: include every operator code of the models, used or not.
+        types: serve only the tensor types of these models.
         version: its version.
-        keep_comments: copy the kernels' modules as they are.
-        interpreter: what a program's first line names, "" for no such line.
-        bytecode: put compiled modules into a program.
+        keep_comments: copy the kernels' modules unchanged.
+        interpreter: the Python interpreter in a program's first line (#!), "" for no such line.
+        bytecode: include compiled modules in a program.
         plugins: the plugins to cut from; by default those that are installed.
         prefer: as for `build_wheel`.
 
     Raises:
-        BuildError: as `build_wheel` does, or a model cannot be taken along.
+        BuildError: as in `build_wheel`, or a model cannot be included.
         OpNotFoundError, UnresolvedOpError: nothing installed serves an op of the models.
     """
     opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
@@ -96,7 +96,7 @@ def build_program(
         raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
     if with_models and not opened:
         raise BuildError("There is no model to take along; name one, or build without --with-model.")
-    found = cut(
+    found = cut_kernels(
         needs,
         name,
         PluginManager() if plugins is None else plugins,
@@ -107,7 +107,7 @@ def build_program(
     )
     target = Path(output)
     archive = pyz or target.suffix == ".pyz"
-    made = program(
+    bundle = make_bundle(
         found,
         version,
         models=opened,
@@ -116,6 +116,6 @@ def build_program(
         any_custom_options=not archive,
     )
     if not archive:
-        return BuiltProgram(write_bundle_wheel(made, found, target), found, made)
+        return BuiltProgram(write_bundle_wheel(bundle, found, target), found, bundle)
     file = target if target.suffix == ".pyz" else target / f"{name}.pyz"
-    return BuiltProgram(write_program(made, file, interpreter=interpreter, bytecode=bytecode), found, made)
+    return BuiltProgram(write_pyz(bundle, file, interpreter=interpreter, bytecode=bytecode), found, bundle)

@@ -11,20 +11,20 @@ from typing import Any
 from oplet.model.model import Model
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.selection import Preference
-from oplet.tools.building.cutting.cut_kernels import CutPackage, cut
+from oplet.tools.building.cutting.cut_kernels import CutPackage, cut_kernels
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packing.wheel import requirements, write_wheel
 from oplet.tools.selection.needs import needs_of
 
 __all__ = ["BuiltWheel", "Prefer", "build_wheel"]
 
-#: Which plugins to take where several could serve.
+#: Preferred plugins, for ops that several plugins serve.
 Prefer = str | Iterable[str] | Mapping[str, str] | Preference | None
 
 
 @dataclass
 class BuiltWheel:
-    """What was built.
+    """A wheel that was built.
 
     Attributes:
         path: the wheel.
@@ -36,11 +36,11 @@ class BuiltWheel:
 
     @property
     def requires(self) -> list[str]:
-        """What must be installed beside it, as pip's requirements."""
+        """Requirements of the wheel, in pip's notation."""
         return requirements(self.cut)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """A dictionary of it, for JSON."""
         kernels = [
             {
                 "op": k.op,
@@ -60,7 +60,7 @@ class BuiltWheel:
             "ops": kernels,
             "sources": sources,
             "requires": self.requires,
-            "passed_over": [each.as_dict() for each in self.cut.passed],
+            "passed_over_sentences": [each.as_dict() for each in self.cut.passed_over],
             "modules": sorted(self.cut.modules.values()),
         }
 
@@ -87,12 +87,12 @@ def build_wheel(
         name: what Python imports; pip calls it the same, with "-" for "_".
         directory: the folder to write the wheel into.
         ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
-        all_codes: take every operator code of the models, used or not.
-        types: serve only the types of tensors that these models have.
+        all_codes: include every operator code of the models, used or not.
+        types: serve only the tensor types of these models.
         version: the wheel's version.
-        keep_comments: copy the modules that are needed as they are, instead of only those statements that are needed.
+        keep_comments: copy needed modules unchanged; by default only their needed statements are kept, without comments.
         plugins: the plugins to cut from; by default those that are installed.
-        prefer: which plugins to take where several could serve, whatever they require: names, or a mapping of op names to such.
+        prefer: preferred plugins, for ops that several plugins serve, whatever they require: names, or a mapping of op names to names.
 
     Raises:
         BuildError: the name or version cannot be used, a package cannot be cut, or hatchling is missing.
@@ -102,7 +102,7 @@ def build_wheel(
     needs = needs_of(opened, ops=ops, all_codes=all_codes)
     if not needs:
         raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
-    found = cut(
+    found = cut_kernels(
         needs,
         name,
         PluginManager() if plugins is None else plugins,

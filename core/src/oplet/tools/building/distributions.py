@@ -1,102 +1,33 @@
-"""Which installed packages serve the ops that models need, and from where in them."""
+"""Metadata of installed distributions: versions, licences and requirements."""
 
 from __future__ import annotations
 
 import functools
 import re
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 import importlib_metadata
 
-from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.resolver import Claim
 from oplet.plugins.manager import GROUP
-from oplet.plugins.plugin import PluginInfo
 from oplet.plugins.selection import normalised
 from oplet.tools.building.error import BuildError
-from oplet.tools.selection.needs import Key, OpNeed
 
-__all__ = ["Distribution", "Kernel", "Origin", "distribution", "kernel_of", "licence_texts", "op_packages", "requirements_beyond"]
-
-
-class Origin(NamedTuple):
-    """A plugin as the provider of an op.
-
-    Attributes:
-        key: the op.
-        distribution: the plugin's package.
-        plugin: its name.
-    """
-
-    key: Key
-    distribution: str
-    plugin: str
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """What serves some versions of an op.
-
-    Attributes:
-        op: the op's name.
-        custom: whether it is a custom op.
-        min_version: the first version.
-        max_version: the last version.
-        module: the module that holds the registration, or the hook that makes it.
-        attribute: the registration's name there, or the hook's.
-        by_hook: `attribute` is the plugin's `register_ops`, as the registration has no name.
-        distribution: the pip package that it comes in.
-        composite: whether `op` is a composite's name.
-        fallback: whether it is asked only where the one before it declines a node.
-        plugin: the plugin's name.
-    """
-
-    op: str
-    custom: bool
-    min_version: int
-    max_version: int
-    module: str
-    attribute: str
-    by_hook: bool
-    distribution: str
-    composite: bool = False
-    fallback: bool = False
-    plugin: str = ""
-
-    @property
-    def key(self) -> Key:
-        """What tells its op from others."""
-        return self.op, self.custom, self.composite
-
-    @property
-    def origin(self) -> Origin:
-        """The op, and the plugin that brings it."""
-        return Origin(self.key, self.distribution, self.plugin)
-
-    def among(self, first: int, last: int) -> Kernel:
-        """The same for other versions."""
-        return replace(self, min_version=first, max_version=last)
-
-    def after(self, fallback: bool) -> Kernel:
-        """The same as the first that is asked, or as a later one."""
-        return replace(self, fallback=fallback)
+__all__ = ["Distribution", "distribution", "licence_texts", "op_packages", "requirements_beyond"]
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """What is known of an installed pip package.
+    """Metadata of an installed pip package.
 
     Attributes:
         name: its name.
         version: its version.
-        license: its licence, an SPDX expression or other words; "" if it names none.
-        license_files: the names of its licence files, and what is in them.
-        requires: what it requires, without extras.
-        requires_python: the Pythons that it runs on.
+        license: its licence, an SPDX expression or free text; "" if it names none.
+        license_files: names and contents of its licence files.
+        requires: its requirements, without extras.
+        requires_python: the versions of Python that it supports.
     """
 
     name: str
@@ -107,54 +38,8 @@ class Distribution:
     requires_python: str
 
 
-def kernel_of(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginInfo]) -> Kernel:
-    """The kernel of a plugin's entry, for one version.
-
-    Raises:
-        BuildError: it comes from no installed package.
-    """
-    if not claim.provenance.distribution:
-        raise BuildError(
-            f"{need.name} is served by {claim.provenance}, which no installed package brings; build from packages only."
-        )
-    by_hook = False
-    if isinstance(claim.target, str):
-        module, _, attribute = claim.target.partition(":")
-        attribute = attribute or "REGISTRATION"
-    elif (place := _place(claim.target, claim.provenance)) is not None:
-        module, attribute = place
-    else:
-        info = next(i for i in infos if (i.name, i.distribution) == (claim.provenance.plugin, claim.provenance.distribution))
-        module, _, holder = info.module.partition(":")
-        attribute, by_hook = f"{holder}.register_ops".lstrip("."), True
-    package = claim.provenance.distribution
-    return Kernel(
-        need.name,
-        need.custom,
-        version,
-        version,
-        module,
-        attribute,
-        by_hook,
-        package,
-        need.composite,
-        plugin=claim.provenance.plugin,
-    )
-
-
-def _place(registration: Registration, provenance: Provenance) -> tuple[str, str] | None:
-    """The module and the name that hold a registration object, None if it has no name."""
-    top = provenance.module.partition(".")[0]
-    names = [name for name in sys.modules if name == top or name.startswith(f"{top}.")]
-    for name in sorted(names, key=lambda name: (name != provenance.module, name)):
-        for attribute, value in list(vars(sys.modules[name]).items()):
-            if value is registration:
-                return name, attribute
-    return None
-
-
 def op_packages() -> dict[str, str]:
-    """The top-level packages of all installed plugins, and the distributions that bring them."""
+    """The top-level packages of all installed plugins, each with the distribution that it belongs to."""
     found: dict[str, str] = {}
     for entry_point in importlib_metadata.entry_points(group=GROUP):
         dist = entry_point.dist
@@ -170,10 +55,10 @@ def op_packages() -> dict[str, str]:
 
 
 def distribution(name: str) -> Distribution:
-    """What pip knows of an installed package.
+    """Metadata of an installed package.
 
     Raises:
-        BuildError: it is not installed.
+        BuildError: the package is not installed.
     """
     try:
         dist = importlib_metadata.distribution(name)
@@ -198,7 +83,10 @@ def distribution(name: str) -> Distribution:
 
 @functools.cache
 def requirements_beyond(name: str, op_packages: frozenset[str]) -> frozenset[str]:
-    """The names of what a package of ops requires besides oplet and what that requires; other packages of ops are looked into."""
+    """Names of the distributions that an op package requires, besides oplet and oplet's own requirements.
+
+    Requirements on other op packages are followed; those packages themselves do not count.
+    """
     found: set[str] = set()
     seen: set[str] = set()
     waiting = [name]
@@ -223,6 +111,6 @@ def _required(name: str) -> set[str]:
 
 
 def licence_texts(sources: Iterable[Distribution]) -> dict[str, bytes]:
-    """The licence files of packages, each in a folder of its package's name; of equal texts the first."""
+    """Licence files of packages by path, each in a folder named after its package; of equal texts only the first."""
     texts = {data: f"{source.name}/{name}" for source in [*sources][::-1] for name, data in source.license_files[::-1]}
     return {path: data for data, path in texts.items()}

@@ -1,42 +1,47 @@
-"""Which of several providers of an op a build is cut from.
+"""Choice of the provider of each op, where several installed packages serve it.
 
-It is the first in the order of precedence, as for an interpreter, but for two things that a build is made for: one that cannot
-be cut out of its package gives way to the next, and so does one whose package requires more than a later one's, unless a
-preference names it. Behind one that may decline nodes comes the next, as in the full install.
+A build takes the first provider in the order of precedence, as an interpreter does, with two exceptions. A provider is passed over if it
+cannot be cut out of its package, or if its package requires more than a later provider's and no preference names it. After a provider that
+may decline nodes the next one is taken too, as in the full install.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
-from oplet.errors import OpNotFoundError, UnresolvedOpError
+from oplet.errors import OpletError, OpNotFoundError, UnresolvedOpError
+from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.serving.registration import Registration
 from oplet.ops.serving.resolver import Claim, Op, OpResolver, op_key
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.merge import MergedResolver
 from oplet.plugins.selection import Preference, normalised
+from oplet.runtime.interpreter import Interpreter
 from oplet.schema.enums import BuiltinOperator
-from oplet.tools.building.distributions import Kernel, Origin, kernel_of, op_packages, requirements_beyond
+from oplet.tools.building.distributions import op_packages, requirements_beyond
 from oplet.tools.building.error import BuildError
+from oplet.tools.building.kernels import Kernel, Origin, kernel_of
 from oplet.tools.selection.declining_kernels import may_decline
 from oplet.tools.selection.needs import OpNeed
 
-__all__ = ["Choice", "PassedOver", "choose", "passed_over"]
+__all__ = ["PassedOver", "ProviderChoice", "choose_providers", "indispensable_providers", "passed_over_sentences"]
 
 
 @dataclass(frozen=True)
 class PassedOver:
-    """A provider that goes before the one that was taken.
+    """A provider that was not taken, although it precedes the one that was.
 
     Attributes:
         op: the op's name.
         provider: its package, with the version.
-        instead: the package that the build took the op from, with the version; "" where nobody serves what it would have served.
-        reason: why it was not taken, as the end of a sentence that begins with its name.
+        instead: the package that the op was taken from, with the version; "" if none serves what it would have served.
+        reason: why it was not taken, the rest of a sentence that begins with its name.
         origin: the plugin and the op.
-        preferable: its package's name if a preference would take it, else "".
+        preferable: its package's name if --prefer would take it, else "".
     """
 
     op: str
@@ -47,12 +52,12 @@ class PassedOver:
     preferable: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """The same for JSON."""
+        """A dictionary of it, for JSON."""
         return {"op": self.op, "package": self.provider, "instead": self.instead, "reason": self.reason}
 
 
-def passed_over(passed: Iterable[PassedOver]) -> list[str]:
-    """Sentences on providers that were not taken, one for each reason."""
+def passed_over_sentences(passed: Iterable[PassedOver]) -> list[str]:
+    """Sentences about providers that were passed over, one for each reason."""
     ops: dict[tuple[str, str, str, str], dict[str, None]] = {}
     for each in passed:
         ops.setdefault((each.provider, each.instead, each.reason, each.preferable), {})[each.op] = None
@@ -67,26 +72,26 @@ def _sentence(ops: str, provider: str, instead: str, reason: str, preferable: st
 
 
 @dataclass
-class Choice:
-    """What serves the ops of a build.
+class ProviderChoice:
+    """The chosen providers of a build.
 
     Attributes:
-        kernels: the kernels; those with `fallback` behind those that they are asked after.
-        entries: the plugins' entries that they are, one for each version; those that are asked later come later.
-        passed: the providers that were not taken although they go before those that were.
+        kernels: the kernels; a `fallback` comes after the kernels that are asked before it.
+        entries: the plugins' claims for these kernels, one for each version, in the order in which they are asked.
+        passed_over: the providers that were passed over.
     """
 
     kernels: list[Kernel]
     entries: list[Claim]
-    passed: list[PassedOver]
+    passed_over: list[PassedOver]
 
     def resolver(self) -> OpResolver:
-        """What the build serves, out of the packages as they are installed."""
+        """A resolver that serves what the build will serve, with the kernels of the installed packages."""
         return _Entries(self.entries)
 
 
 class _Entries(OpResolver):
-    """Finds an op among entries of one version each, the first of which goes first."""
+    """A resolver of claims for one version each; earlier claims take precedence."""
 
     def __init__(self, entries: Iterable[Claim]) -> None:
         self._entries: dict[tuple[Op, int], list[Claim]] = {}
@@ -104,45 +109,45 @@ class _Entries(OpResolver):
         return (entries[0] for (of, _), entries in self._entries.items() if key is None or of == key)
 
 
-def choose(
+def choose_providers(
     needs: Iterable[OpNeed],
     plugins: PluginManager,
     prefer: Preference = Preference(),  # noqa: B008 (frozen)
     refused: Mapping[Origin, str] | None = None,
     costly: Iterable[Origin] = (),
-) -> Choice:
-    """Choose what serves each op in each version that is needed.
+) -> ProviderChoice:
+    """Choose the provider of each op, in each version that is needed.
 
-    Of composites only those that somebody serves are there; the others run as their decomposition.
+    Composites that no plugin serves are left out: they run as their decomposition.
 
     Args:
         needs: the ops.
         plugins: the plugins that may serve them.
-        prefer: which plugins to take where several could serve, whatever they require.
+        prefer: preferred plugins, for ops that several plugins serve, whatever they require.
         refused: providers that cannot be cut, with the reasons.
-        costly: providers to take although their packages require more than a later one's.
+        costly: providers to take although their packages require more than later ones'.
 
     Raises:
         OpNotFoundError, UnresolvedOpError: nothing serves an op in a version that is needed.
-        OpConflictError: several plugins do, and nothing says which to take.
-        BuildError: nothing that serves it can be cut.
+        OpConflictError: several plugins serve an op, and no preference decides.
+        BuildError: no provider of an op can be cut.
     """
     infos = plugins.plugins()
-    # An earlier build is no source: the packages that it was cut from are. Neither is a kernel that is not finished.
+    # Earlier builds are left out: the packages that they were cut from are the source. So are drafts, unfinished kernels.
     none = [info.name for info in infos if info.tier in ("selection", "draft")]
     if none:
         plugins = plugins.without(none)
-    choosing = _Choosing(plugins, plugins.resolver(prefer), dict(refused or {}), set(costly))
+    chooser = _ProviderChooser(plugins, plugins.resolver(prefer), dict(refused or {}), set(costly))
     for need in needs:
-        choosing.take(need)
-    return Choice(choosing.kernels, choosing.entries, list(dict.fromkeys(choosing.passed)))
+        chooser.take(need)
+    return ProviderChoice(chooser.kernels, chooser.entries, list(dict.fromkeys(chooser.passed_over)))
 
 
-class _Choosing:
+class _ProviderChooser:
     def __init__(self, plugins: PluginManager, resolver: MergedResolver, refused: dict[Origin, str], costly: set[Origin]) -> None:
         self.kernels: list[Kernel] = []
         self.entries: list[Claim] = []
-        self.passed: list[PassedOver] = []
+        self.passed_over: list[PassedOver] = []
         self._plugins = plugins
         self._infos = plugins.plugins()
         self._resolver = resolver
@@ -151,7 +156,7 @@ class _Choosing:
         self._op_packages = frozenset(map(normalised, op_packages().values()))
 
     def take(self, need: OpNeed) -> None:
-        """Choose what serves a need: for each version one kernel, and those that are asked where it declines."""
+        """Choose the kernels of one op: for each version the first, and those that are asked when it declines."""
         resolver = self._resolver
         versions = need.versions or tuple(resolver.versions(need.op))
         if not versions and not need.composite:
@@ -166,8 +171,8 @@ class _Choosing:
         self.kernels += [kernel for place in places for kernel in place]
 
     def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[Claim, Kernel]]:
-        """Who serves a version, and who is asked where that one declines."""
-        found, unable = self._able(need, version)
+        """The chosen claims and kernels for one version, in the order in which they are asked."""
+        found, unable = self._able_and_unable(need, version)
         if not found:
             if unable:
                 raise BuildError(unable[0][1])
@@ -175,29 +180,29 @@ class _Choosing:
                 raise self._absent(need, version)
             return
         taken: list[tuple[Claim, Kernel]] = []
-        spared: list[tuple[Claim, str]] = []
+        passed_for_requirements: list[tuple[Claim, str]] = []
         for at, (claim, kernel) in enumerate(found):
             others = [other for other, _ in (*found[at + 1 :], *taken)]
-            if more := self._needless(need, claim, others):
+            if more := self._extra_requirements(need, claim, others):
                 if not taken:
-                    spared.append((claim, more))
+                    passed_for_requirements.append((claim, more))
                 continue
-            taken.append((claim, kernel.after(bool(taken))))
+            taken.append((claim, kernel.as_fallback(bool(taken))))
             if not may_decline(claim):
                 break
         order = list(self._resolver.in_order(need.op, version))
-        self._note(need, order.index(taken[0][0]), order, unable, spared, taken)
+        self._note(need, order.index(taken[0][0]), order, unable, passed_for_requirements, taken)
         yield from taken
 
-    def _able(self, need: OpNeed, version: int) -> tuple[list[tuple[Claim, Kernel]], list[tuple[Claim, str]]]:
-        """Those that can be cut, in order, and those that cannot, with the reasons."""
+    def _able_and_unable(self, need: OpNeed, version: int) -> tuple[list[tuple[Claim, Kernel]], list[tuple[Claim, str]]]:
+        """The providers that can be cut, in order, and those that cannot, with the reasons."""
         able: list[tuple[Claim, Kernel]] = []
         unable: list[tuple[Claim, str]] = []
         for claim in self._resolver.in_order(need.op, version):
             if not claim.target:
                 if able:
-                    break  # several are next: nobody is
-                claim.load(version)  # the error that names them
+                    break  # a conflict between the next providers: the first ones suffice
+                claim.load(version)  # raises the error that names them
             try:
                 kernel = kernel_of(need, version, claim, self._infos)
                 if reason := self._refused.get(kernel.origin):
@@ -208,8 +213,8 @@ class _Choosing:
                 unable.append((claim, str(error)))
         return able, unable
 
-    def _needless(self, need: OpNeed, claim: Claim, others: Iterable[Claim]) -> str:
-        """What a provider's package requires and another one spares, in words; "" where it is to be taken."""
+    def _extra_requirements(self, need: OpNeed, claim: Claim, others: Iterable[Claim]) -> str:
+        """Names of the requirements that another provider would avoid, joined; "" if this provider is to be taken."""
         if self._resolver.is_preferred(need.op, claim) or _origin(need, claim) in self._costly:
             return ""
         more = requirements_beyond(claim.provenance.distribution, self._op_packages)
@@ -225,7 +230,7 @@ class _Choosing:
         first: int,
         order: list[Claim],
         unable: list[tuple[Claim, str]],
-        spared: list[tuple[Claim, str]],
+        passed_for_requirements: list[tuple[Claim, str]],
         taken: list[tuple[Claim, Kernel]],
     ) -> None:
         instead = str(taken[0][0].provenance)
@@ -235,11 +240,11 @@ class _Choosing:
                 self._pass(need, claim, instead, f"cannot be cut: {reason}")
             elif may_decline(taken[-1][0]):
                 self._pass(need, claim, "", f"cannot be cut: {reason}")
-        for claim, more in spared:
+        for claim, more in passed_for_requirements:
             self._pass(need, claim, instead, f"requires {more}", claim.provenance.distribution)
 
     def _pass(self, need: OpNeed, claim: Claim, instead: str, reason: str, preferable: str = "") -> None:
-        self.passed.append(PassedOver(need.name, str(claim.provenance), instead, reason, _origin(need, claim), preferable))
+        self.passed_over.append(PassedOver(need.name, str(claim.provenance), instead, reason, _origin(need, claim), preferable))
 
     def _absent(self, need: OpNeed, version: int) -> Exception:
         version = need.versions[0] if need.versions else version
@@ -251,14 +256,49 @@ class _Choosing:
         return UnresolvedOpError(message, (need.name,)) if need.custom else OpNotFoundError(message, need.name, version)
 
 
+def indispensable_providers(
+    models: Sequence[Model], choice: ProviderChoice, again: Callable[[Iterable[Origin]], ProviderChoice], installed: OpResolver
+) -> set[Origin]:
+    """Providers that were passed over for their requirements, but without which a model cannot be prepared.
+
+    Args:
+        models: the models of the build.
+        choice: the chosen providers.
+        again: chooses anew, with the given providers taken whatever they require.
+        installed: a resolver of all plugins; models that it cannot prepare either are ignored.
+    """
+    passed_for_requirements = {each.origin for each in choice.passed_over if each.preferable}
+    if not passed_for_requirements:
+        return set()
+    refused = [m for m in models if not _prepares(m, choice.resolver()) and _prepares(m, installed)]
+    needed = set(passed_for_requirements) if refused else set()
+    for origin in sorted(needed):
+        fewer = again(needed - {origin}).resolver()
+        if all(_prepares(model, fewer) for model in refused):
+            needed.discard(origin)
+    return needed
+
+
+def _prepares(model: Model, resolver: OpResolver) -> bool:
+    content = None if model.path else model.data if len(model.data) else model.to_bytes()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with closing(Interpreter(model.path or None, content, op_resolver=resolver, plugins=[])) as interpreter:
+                interpreter.allocate_tensors()
+    except OpletError:
+        return False
+    return True
+
+
 def _origin(need: OpNeed, claim: Claim) -> Origin:
     return Origin(need.key, claim.provenance.distribution, claim.provenance.plugin)
 
 
 def _append(kernels: list[Kernel], kernel: Kernel) -> None:
-    """Add a kernel for one version; neighbours that are the same become one range."""
+    """Add a kernel for one version; consecutive versions of the same kernel become one range."""
     last = kernels[-1] if kernels else None
-    if last is not None and last.max_version == kernel.min_version - 1 and last.among(0, 0) == kernel.among(0, 0):
-        kernels[-1] = last.among(last.min_version, kernel.max_version)
+    if last is not None and last.max_version == kernel.min_version - 1 and last.with_versions(0, 0) == kernel.with_versions(0, 0):
+        kernels[-1] = last.with_versions(last.min_version, kernel.max_version)
     else:
         kernels.append(kernel)

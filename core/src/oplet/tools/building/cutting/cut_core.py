@@ -1,7 +1,7 @@
-"""The part of oplet that running a model needs, cut at the borders of its modules and stripped of what only readers need.
+"""The part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
 
-Functions that only programs beyond running call (writing models, delegates, asynchronous runs) import their modules late; in
-place of these modules stand lines that say so.
+Writing models, delegates and asynchronous runs are left out. Functions that would need these modules import them when they are called; stubs
+stand in their place and raise an error that says what is missing.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from oplet.tools.building.packages import Package, find_package
 
 __all__ = ["FLATBUFFERS", "cut_core", "strip_source"]
 
-#: Where the parts of the flatbuffers package go that the reader uses: a wheel may not bring a second `flatbuffers`.
+#: The new name of the used part of the flatbuffers package: a wheel must not install a second `flatbuffers`.
 FLATBUFFERS = "oplet.vendored.flatbuffers"
 
-#: What every build has, whatever its kernels import.
+#: Modules that every build needs, whatever its kernels import.
 _ROOTS = (
     "oplet.runtime.interpreter",
     "oplet.ops.serving.registration",
     "oplet.ops.serving.resolver",
     "oplet.plugins.bundle",
-    "oplet.tuning.choosing",  # which `oplet` itself hands to interpreters
+    "oplet.tuning.choosing",  # `oplet` passes it to interpreters
 )
 _PROGRAM_ROOTS = (
     "oplet.tools.standalone.main",
@@ -78,18 +78,18 @@ raise ImportError("{module} is not in the build '{distribution}', which has what
 def cut_core(
     kernels: Mapping[str, bytes], *, package: str, distribution: str, version: str, program: bool, custom_options: bool
 ) -> dict[str, bytes]:
-    """The source files of the trimmed core by path.
+    """Source files of the trimmed core, by path.
 
     Args:
-        kernels: the files of the package of kernels; what their modules import from oplet is kept.
+        kernels: files of the kernels' package; what their modules import from oplet is kept.
         package: the kernels' package.
         distribution: the build's name.
         version: the build's version.
-        program: it is a program, with a command line.
-        custom_options: kernels read FlexBuffers, the form of most custom options.
+        program: whether to include the command line.
+        custom_options: whether kernels read FlexBuffers, the encoding of most custom options.
 
     Raises:
-        BuildError: an installed source is not as it should be.
+        BuildError: a module imports something that the installed oplet does not have.
     """
     cut = _Cut(find_package("oplet"), distribution, custom_options)
     roots = [*_ROOTS, *(_PROGRAM_ROOTS if program else ())]
@@ -117,12 +117,12 @@ def cut_core(
 
 
 def strip_source(tree: ast.Module) -> str:
-    """A module's code without docstrings, comments and what is for type checkers; it imports the build's flatbuffers."""
+    """A module's source without docstrings, comments and type-checking code; imports of flatbuffers become those of `FLATBUFFERS`."""
     return ast.unparse(ast.fix_missing_locations(_SourceStripper().visit(tree)))
 
 
 class _Cut:
-    """Follows imports through the installed oplet."""
+    """The modules of the installed oplet that some modules import, directly or not."""
 
     def __init__(self, source: Package, distribution: str, custom_options: bool) -> None:
         self._source = source
@@ -139,7 +139,7 @@ class _Cut:
         return f"{file}/__init__.py" if module in self._source.packages else f"{file}.py"
 
     def module(self, name: str, importer: str) -> str:
-        """The module behind a name that is imported: a public name's home, a module, or the module that a name is in."""
+        """The module that an imported name leads to: the one that defines a public name, the named module, or the module of the name."""
         name = self._homes.get(name, name)
         for module in (name, name.rpartition(".")[0]):
             if module in self._source.modules:
@@ -162,7 +162,7 @@ class _Cut:
         return kept
 
     def data(self, module: str) -> dict[str, bytes]:
-        """Data files beside a module that name themselves in its source."""
+        """Data files beside a module whose names appear in its source."""
         path = self._source.modules.get(module)
         if path is None or module in _LEFT_OUT:
             return {}
@@ -206,14 +206,14 @@ class _SourceStripper(ast.NodeTransformer):
 
 
 def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Without docstrings, and without texts that stand where one could."""
+    """Statements without docstrings, and without other strings that stand alone."""
     return [
         s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
     ]
 
 
 def _oplet_names(tree: ast.Module) -> Iterator[str]:
-    """What a module imports of oplet, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
+    """Names that a module imports from oplet, inside functions too: "oplet.errors.ModelError", or "oplet.Name" for public names."""
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -231,7 +231,7 @@ def _oplet_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _homes(tree: ast.Module) -> dict[str, str]:
-    """Where the public names live: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
+    """The defining module of each public name: {"oplet.Interpreter": "oplet.runtime.interpreter"}."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
             return {f"oplet.{name}": home for name, home in ast.literal_eval(node.value).items()}
@@ -239,7 +239,7 @@ def _homes(tree: ast.Module) -> dict[str, str]:
 
 
 def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
-    """The face of oplet with the names that are left."""
+    """`oplet/__init__.py` with only the public names whose modules are kept."""
     homes = {name.partition(".")[2]: home for name, home in _homes(tree).items() if home in kept - _LEFT_OUT}
     tree = _SourceStripper().visit(tree)
     for node in tree.body:
@@ -252,7 +252,7 @@ def _public(tree: ast.Module, kept: set[str]) -> ast.Module:
 
 
 def _flatbuffers(wanted: Iterable[str]) -> dict[str, bytes]:
-    """The modules of the flatbuffers package that are wanted, and those that they import, as they are."""
+    """The wanted modules of the flatbuffers package, and the modules that they import, unchanged."""
     source = find_package("flatbuffers")
     folder = FLATBUFFERS.replace(".", "/")
     files = {f"{folder.rpartition('/')[0]}/__init__.py": b"", f"{folder}/__init__.py": b""}

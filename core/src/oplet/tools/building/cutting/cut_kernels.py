@@ -1,4 +1,4 @@
-"""Cutting what some ops need out of the installed packages: the files of a package that holds them alone."""
+"""Extraction of some ops' kernels, with all that they depend on, into a package of their own."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from oplet.plugins.selection import Preference
 from oplet.tools.building.cutting.dependencies import DependencyClosure, ReachedModule
 from oplet.tools.building.cutting.import_rewriting import rewrite_imports
 from oplet.tools.building.cutting.tree_shaking import shaken_source
-from oplet.tools.building.distributions import Distribution, Kernel, Origin, distribution, op_packages
+from oplet.tools.building.distributions import Distribution, distribution, op_packages
 from oplet.tools.building.error import BuildError
+from oplet.tools.building.kernels import Kernel, Origin
 from oplet.tools.building.packages import Package, find_package
 from oplet.tools.building.packing.plugin_module import plugin_module
-from oplet.tools.building.preparing import indispensable_providers
-from oplet.tools.building.providers import Choice, PassedOver, choose
+from oplet.tools.building.providers import PassedOver, ProviderChoice, choose_providers, indispensable_providers
 from oplet.tools.selection.needs import OpNeed, Use
 
-__all__ = ["CutPackage", "cut"]
+__all__ = ["CutPackage", "cut_kernels"]
 
-#: Licences ask for it.
+#: Licences require that changed files say so.
 _NOTICE = "# Changed by oplet build.\n"
 
 
 @dataclass
 class CutPackage:
-    """A package of some ops.
+    """A package of kernels that was cut out of installed packages.
 
     Attributes:
-        name: what Python imports.
+        name: the package's name in Python.
         needs: the ops that it was made for.
-        kernels: what serves them.
-        sources: the pip packages that it was cut out of, by name.
-        files: what is in the package, by path.
-        modules: the path in `files` of each module that was kept, and its name in its source.
-        external: the top-level modules that it imports from elsewhere.
-        passed: the providers that go before those that it was cut from, and why they were not taken.
+        kernels: the kernels that serve them.
+        sources: the pip packages that it was cut out of, sorted by name.
+        files: the package's files, by path.
+        modules: for each path in `files` that is a kept module, the module's name in its source package.
+        external: the top-level modules that it imports from other packages.
+        passed_over: providers that precede those it was cut from, and why they were not taken.
     """
 
     name: str
@@ -52,10 +52,10 @@ class CutPackage:
     files: dict[str, bytes] = field(default_factory=dict)
     modules: dict[str, str] = field(default_factory=dict)
     external: set[str] = field(default_factory=set)
-    passed: list[PassedOver] = field(default_factory=list)
+    passed_over: list[PassedOver] = field(default_factory=list)
 
 
-def cut(
+def cut_kernels(
     needs: Sequence[OpNeed],
     name: str,
     plugins: PluginManager,
@@ -69,12 +69,12 @@ def cut(
 
     Args:
         needs: the ops.
-        name: what the new package is called in Python.
+        name: the new package's name in Python.
         plugins: the plugins that may serve them.
-        keep_comments: copy each module that is needed as it is, instead of only those statements that are needed.
-        types: serve only the types of tensors that the needs name.
-        prefer: which plugins to take where several could serve.
-        models: the models that the needs are of: whose nodes a kernel refuses is not taken for them in another's place.
+        keep_comments: copy needed modules unchanged; by default only their needed statements are kept.
+        types: serve only the tensor types that the needs name.
+        prefer: preferred plugins, for ops that several plugins serve.
+        models: the models of the needs. A kernel that fails to prepare their nodes does not replace one with more requirements.
 
     Raises:
         BuildError: the name cannot be used, or a package cannot be cut.
@@ -88,7 +88,7 @@ def cut(
         raise BuildError(f"'{name}' cannot be the package's name: a package that is called so is installed.")
     shake = not keep_comments
     choice, closure = _cuttable(needs, plugins, prefer, owners, shake)
-    again = functools.partial(choose, needs, plugins, prefer, {})
+    again = functools.partial(choose_providers, needs, plugins, prefer, {})
     if costly := indispensable_providers(models, choice, again, plugins.resolver(prefer)):
         choice, closure = _cuttable(needs, plugins, prefer, owners, shake, costly)
     chosen = choice.kernels
@@ -104,7 +104,7 @@ def cut(
         text = _source(reached, closure, keep_comments, name)
         path = _path(module, reached.package, homes)
         if path in result.files:
-            continue  # an empty package, in whose place the new one stands
+            continue  # the empty `__init__.py` of the source package, which the new one replaces
         if text:
             text = _NOTICE + rewrite_imports(text, closure.packages, homes)
         elif reached.package.modules[module] is None:
@@ -114,7 +114,7 @@ def cut(
     for top, data in sorted(closure.data):
         result.files[f"{homes[top].replace('.', '/')}/{data}"] = closure.packages[top].data[data].read_bytes()
     result.external = closure.external
-    result.passed = choice.passed
+    result.passed_over = choice.passed_over
     return result
 
 
@@ -125,11 +125,11 @@ def _cuttable(
     owners: Mapping[str, str],
     shake: bool,
     costly: Iterable[Origin] = (),
-) -> tuple[Choice, DependencyClosure]:
-    """The kernels that can be cut, the first ones in order, and what they need."""
+) -> tuple[ProviderChoice, DependencyClosure]:
+    """The first providers in order whose kernels can be cut, and what these kernels depend on."""
     refused: dict[Origin, str] = {}
     while True:
-        choice = choose(needs, plugins, prefer, refused, costly)
+        choice = choose_providers(needs, plugins, prefer, refused, costly)
         try:
             return choice, _closure(_packages(choice.kernels, owners), choice.kernels, needs, shake)
         except BuildError:
@@ -144,21 +144,21 @@ def _cuttable(
 
 
 def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
-    """The packages of these kernels, and those of other ops that their sources mention."""
+    """The packages of these kernels, and the other op packages that their sources mention."""
     waiting = {kernel.module.partition(".")[0] for kernel in chosen}
     found = {top: find_package(top) for top in waiting}
     while waiting:
         texts = found[waiting.pop()].texts
         for top in owners.keys() - found.keys():
             if re.search(rf"\b{top}\b", texts):
-                with suppress(BuildError):  # whatever is imported from it stays a requirement
+                with suppress(BuildError):  # then it stays a requirement
                     found[top] = find_package(top)
                     waiting.add(top)
     return [found[top] for top in sorted(found)]
 
 
 def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> DependencyClosure:
-    """What the kernels need, of their variants those that the models' nodes use."""
+    """The kernels' dependencies, with only those variants that the models' nodes use."""
     uses = {need.key: need.uses for need in needs}
     everything = _together(uses.values())
     modules = {kernel.module for kernel in chosen}
@@ -167,7 +167,7 @@ def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Seque
         closure = DependencyClosure(packages, shake, everything, uses_of)
         for kernel in chosen:
             closure.require(kernel.module, kernel.attribute)
-        # A kernel that others use as a helper serves their nodes too.
+        # A kernel that other kernels call also needs the variants for their nodes.
         shared = closure.shared & set(uses_of)
         if not shared:
             return closure
@@ -175,7 +175,7 @@ def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Seque
 
 
 def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:
-    """All of these; None, for any, if one of them is empty."""
+    """The union; None (any use) if one of them is empty."""
     each = list(uses)
     return frozenset().union(*each) if all(each) else None
 
@@ -187,7 +187,7 @@ def _source(reached: ReachedModule, closure: DependencyClosure, keep_comments: b
 
 
 def _homes(name: str, closure: DependencyClosure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
-    """What the packages are called from now on; one that is alone, and does nothing itself, is the new package."""
+    """New names of the packages. A single package with an empty `__init__.py` becomes the new package itself; others move below it."""
     used = {reached.package.name for reached in closure.modules.values()}
     if len(used) == 1:
         [top] = used

@@ -1,6 +1,6 @@
-"""What kernels need of the packages that they come from: modules, statements of these, and data files.
+"""Dependencies of kernels within their packages: modules, top-level statements, and data files.
 
-Found by reading, not by importing. Where the source does not tell what it needs, more is kept, or the build is refused.
+They are found by static analysis; nothing is imported. Where the source is ambiguous, more is kept, or the build is refused.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from oplet.tools.selection.needs import Use
 
 __all__ = ["DependencyClosure", "ReachedModule"]
 
-#: Who mentions one of these reads annotations while it runs.
+#: Source that mentions one of these reads annotations at run time.
 _ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
-#: Functions that read the files of a package, and the module that has them.
-#: Who looks for such files reads modules, which lie beside it in a build too.
+#: A statement with such a pattern looks for modules, not for data files.
 _SOURCE_PATTERN = "*.py"
+#: Modules whose functions read data files of a package.
 _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 
@@ -32,9 +32,9 @@ class ReachedModule:
     """A module that is needed.
 
     Attributes:
-        module: the module.
-        package: the package that it belongs to.
-        kept: its statements that are needed.
+        module: the parsed module.
+        package: the top-level package that it belongs to.
+        kept: the statements of it that are needed.
     """
 
     module: Module
@@ -43,13 +43,13 @@ class ReachedModule:
 
 
 class DependencyClosure:
-    """Gathers what is needed, from roots that are given one after the other.
+    """The transitive closure of dependencies, from roots that `require` adds.
 
     Args:
-        packages: the packages to cut from; imports of anything else are left to pip.
-        shake: leave out statements that nothing needs; otherwise modules are kept whole.
-        uses: how the nodes that there are use their ops, None for any way.
-        uses_of: the same of the nodes that a module is the kernel of, by the module's name.
+        packages: the packages to cut from; imports from other packages become requirements.
+        shake: leave out statements that are not needed; otherwise modules are kept whole.
+        uses: the ways in which the models' nodes use their ops, None for any.
+        uses_of: the same for the nodes of a kernel's module, by the module's name.
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class DependencyClosure:
         self._uses_of = uses_of
         #: The modules that are needed, by name.
         self.modules: dict[str, ReachedModule] = {}
-        #: The files of each package that are needed, by package and path.
+        #: The data files that are needed, as pairs of package and path.
         self.data: set[tuple[str, str]] = set()
-        #: The top-level modules that are imported from elsewhere.
+        #: The top-level modules that are imported from other packages.
         self.external: set[str] = set()
-        #: The modules that others use too, besides whoever requires them.
+        #: The modules that other modules use, not only roots.
         self.shared: set[str] = set()
         self._current = ""
         self._read: dict[str, Module] = {}
-        self._impure: dict[str, bool] = {}
+        self._effects: dict[str, bool] = {}
 
     @cached_property
     def _texts(self) -> str:
@@ -85,19 +85,19 @@ class DependencyClosure:
 
     @cached_property
     def reads_annotations(self) -> bool:
-        """Whether some module reads annotations while it runs, so that they stay."""
+        """Whether some module reads annotations at run time, so that they must be kept."""
         return _ANNOTATION_READERS.search(self._texts) is not None
 
     @cached_property
     def reads_docstrings(self) -> bool:
-        """Whether some module reads docstrings while it runs, so that they stay."""
+        """Whether some module reads docstrings at run time, so that they must be kept."""
         return "__doc__" in self._texts
 
     def require(self, name: str, attribute: str = "") -> None:
-        """Keep an attribute of a module ("NAME", "NAME.part") with all that it needs; the whole module if none is named.
+        """Add a root: an attribute of a module ("NAME", "NAME.part") with its dependencies; the whole module if none is named.
 
         Raises:
-            BuildError: there is no such module, or it needs what cannot be cut.
+            BuildError: a dependency cannot be cut: it is a compiled module, or it reads files that the source does not name.
         """
         self._reach(name)
         self._attribute(name, tuple(attribute.split(".")) if attribute else ())
@@ -120,7 +120,7 @@ class DependencyClosure:
         return found
 
     def _reach(self, name: str) -> None:
-        """Import a module, as far as its effects go, and the packages around it."""
+        """Add a module and its parent packages, with those statements that have side effects."""
         package = self._package(name)
         if package is None or name in self.modules:
             return
@@ -133,15 +133,19 @@ class DependencyClosure:
         module = self._module(name)
         reached = self.modules[name] = ReachedModule(module, package)
         whole = module.whole or not self.shake
-        for item in module.items:
-            if whole or item.effect or (item.is_import and any(map(self._has_effect, map(self._target, item.imports)))):
-                self._keep(reached, item)
+        for statement in module.statements:
+            if (
+                whole
+                or statement.effect
+                or (statement.is_import and any(map(self._has_effect, map(self._target, statement.imports))))
+            ):
+                self._keep(reached, statement)
 
     def _has_effect(self, name: str) -> bool:
-        """Whether importing a module does something besides defining names, there or in what it imports."""
+        """Whether importing a module has side effects, its own or those of modules that it imports."""
         if not self._exists(name):
             return False
-        if name not in self._impure:
+        if name not in self._effects:
             seen: set[str] = set()
             waiting = [name]
             while waiting:
@@ -150,54 +154,54 @@ class DependencyClosure:
                     continue
                 seen.add(current)
                 module = self._module(current)
-                if any(item.effect for item in module.items):
-                    self._impure[name] = True
+                if any(statement.effect for statement in module.statements):
+                    self._effects[name] = True
                     break
                 waiting.append(current.rpartition(".")[0])
-                waiting += [self._target(i) for item in module.items for i in item.imports if item.is_import]
+                waiting += [self._target(i) for statement in module.statements for i in statement.imports if statement.is_import]
             else:
-                self._impure.update(dict.fromkeys(seen, False))
-        return self._impure[name]
+                self._effects.update(dict.fromkeys(seen, False))
+        return self._effects[name]
 
     def _target(self, imported: Import) -> str:
-        """The module that an import imports: the submodule, where it names one."""
+        """The module that an import loads: the submodule, if it names one."""
         inner = f"{imported.module}.{imported.name}"
         return inner if imported.name and self._exists(inner) else imported.module
 
     def _bound(self, imported: Import) -> str:
-        """The module that an import binds, "" if it binds something else."""
+        """The module that an import binds to its name, "" if it binds something else."""
         if not imported.name:
             return imported.bound if self._package(imported.bound) else ""
         if not self._exists(imported.module):
             return ""
-        for item in self._module(imported.module).by_name.get(imported.name, ()):
-            for inner in item.imports:
+        for statement in self._module(imported.module).statements_of.get(imported.name, ()):
+            for inner in statement.imports:
                 if inner.local == imported.name and (found := self._bound(inner)):
                     return found
             return ""
         inner_name = f"{imported.module}.{imported.name}"
         return inner_name if self._exists(inner_name) else ""
 
-    def _keep(self, reached: ReachedModule, item: Statement) -> None:
-        if item in reached.kept:
+    def _keep(self, reached: ReachedModule, statement: Statement) -> None:
+        if statement in reached.kept:
             return
-        reached.kept.add(item)
+        reached.kept.add(statement)
         outer, self._current = self._current, reached.module.name
-        left_out = set() if item.is_import else self.left_out(reached.module)
-        imports = [each for each in item.imports if each.module not in left_out]
+        left_out = set() if statement.is_import else self.left_out(reached.module)
+        imports = [each for each in statement.imports if each.module not in left_out]
         for imported in imports:
             self._follow(imported)
-        # Names that the statement itself imports, inside a function, and those that stand at the top level.
-        inner = {} if item.is_import else {imported.local: imported for imported in imports}
-        for name, chains in item.uses.items():
+        # Names may be imported by the statement itself, inside a function, or at the top level.
+        inner = {} if statement.is_import else {imported.local: imported for imported in imports}
+        for name, chains in statement.uses.items():
             self._use(reached, name, chains, inner.get(name))
-        if not item.is_import:
-            self._follow_strings(reached, item)
-            self._follow_files(reached, item)
+        if not statement.is_import:
+            self._follow_strings(reached, statement)
+            self._follow_files(reached, statement)
         self._current = outer
 
     def left_out(self, module: Module) -> set[str]:
-        """The modules that `module` imports in functions and that none of the nodes that there are needs."""
+        """The modules that `module` imports inside functions and that none of the models' nodes needs."""
         uses = self._uses_of.get(module.name, self._uses)
         if uses is None or module.whole or not self.shake:
             return set()
@@ -205,9 +209,9 @@ class DependencyClosure:
 
     def _use(self, reached: ReachedModule, name: str, chains: set[Chain], imported: Import | None) -> None:
         imports = [] if imported is None else [imported]
-        for item in reached.module.by_name.get(name, ()):
-            self._keep(reached, item)
-            imports += [i for i in item.imports if i.local == name]
+        for statement in reached.module.statements_of.get(name, ()):
+            self._keep(reached, statement)
+            imports += [i for i in statement.imports if i.local == name]
         for each in imports:
             if bound := self._bound(each):
                 for chain in chains:
@@ -224,13 +228,13 @@ class DependencyClosure:
             self._keep_whole(imported.module)
         elif self._exists(imported.module):
             inner = f"{imported.module}.{imported.name}"
-            if imported.name in self._module(imported.module).by_name:
-                self._attribute(imported.module, (imported.name,), looked_into=False)
+            if imported.name in self._module(imported.module).statements_of:
+                self._attribute(imported.module, (imported.name,), follow_imports=False)
             else:
                 self._reach(inner)
 
-    def _attribute(self, name: str, chain: Chain, looked_into: bool = True) -> None:
-        """Keep what `chain` finds in a module; the whole module where it finds nothing, or looks at the module itself."""
+    def _attribute(self, name: str, chain: Chain, follow_imports: bool = True) -> None:
+        """Keep the statements that define an attribute chain of a module; the whole module if the chain is empty or is `__dict__`."""
         if not self._exists(name):
             return
         self._reach(name)
@@ -242,14 +246,14 @@ class DependencyClosure:
             return
         first, rest = chain[0], chain[1:]
         inner = f"{name}.{first}"
-        items = module.by_name.get(first, ())
-        for item in items:
-            self._keep(reached, item)
-            if looked_into:
-                for imported in item.imports:
+        statements = module.statements_of.get(first, ())
+        for statement in statements:
+            self._keep(reached, statement)
+            if follow_imports:
+                for imported in statement.imports:
                     if imported.local == first and (bound := self._bound(imported)):
                         self._attribute(bound, rest)
-        if not items and self._exists(inner):
+        if not statements and self._exists(inner):
             self._attribute(inner, rest)
 
     def _keep_whole(self, name: str) -> None:
@@ -258,21 +262,21 @@ class DependencyClosure:
         self._reach(name)
         self._note_use(name)
         reached = self.modules[name]
-        for item in reached.module.items:
-            self._keep(reached, item)
+        for statement in reached.module.statements:
+            self._keep(reached, statement)
 
     def _note_use(self, name: str) -> None:
         if self._current not in ("", name):
             self.shared.add(name)
 
-    def _follow_strings(self, reached: ReachedModule, item: Statement) -> None:
-        """Keep the modules that texts name: "package.module:NAME", or what is imported by name."""
-        for text in item.strings:
+    def _follow_strings(self, reached: ReachedModule, statement: Statement) -> None:
+        """Keep the modules that strings name: "package.module:NAME", or the argument of `import_module`."""
+        for text in statement.strings:
             package = self._package(text.partition(":")[0].rstrip("."))
             found = package.reference(text) if package is not None else None
             if found is not None and not text.endswith("."):
                 self.require(*found)
-        for node in ast.walk(item.node):
+        for node in ast.walk(statement.node):
             if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
                 self._import_by_name(reached, node)
 
@@ -287,14 +291,14 @@ class DependencyClosure:
             elif self._package(text) is None:
                 self.external.add(text.partition(".")[0])
             return
-        # Which module it is, only running tells: any of the package may be.
+        # The module's name is computed at run time: it may be any module of the package.
         for name in reached.package.modules:
             self._keep_whole(name)
 
-    def _follow_files(self, reached: ReachedModule, item: Statement) -> None:
+    def _follow_files(self, reached: ReachedModule, statement: Statement) -> None:
         """Keep the data files that a statement names."""
         package = reached.package
-        texts = {text.strip("/") for text in item.strings}
+        texts = {text.strip("/") for text in statement.strings}
         named = {
             path
             for path in package.data
@@ -302,25 +306,25 @@ class DependencyClosure:
         }
         self.data.update((package.name, path) for path in named)
         reads = (
-            "__file__" in item.uses
-            or any(f"{i.module}.{i.name}".startswith(_RESOURCES) for i in item.imports)
-            or self._uses_resources(reached, item)
+            "__file__" in statement.uses
+            or any(f"{i.module}.{i.name}".startswith(_RESOURCES) for i in statement.imports)
+            or self._uses_resources(reached, statement)
         )
-        if not reads or named or any(text.endswith(_SOURCE_PATTERN) for text in item.strings):
+        if not reads or named or any(text.endswith(_SOURCE_PATTERN) for text in statement.strings):
             return
-        # A path may be put together from the module's constants.
-        constants = {text.strip("/") for other in reached.module.items if _is_constant(other) for text in other.strings}
+        # A path may be joined from constants of the module.
+        constants = {text.strip("/") for other in reached.module.statements if _is_constant(other) for text in other.strings}
         found = {path for path in package.data if any(path == t or path.endswith(f"/{t}") for t in constants if t)}
         if not found:
             raise BuildError(
-                f"The module {reached.module.name} reads files of its package in line {item.origin.lineno}, and which ones "
+                f"The module {reached.module.name} reads files of its package in line {statement.origin.lineno}, and which ones "
                 "cannot be told from the source: name the file in a text there, or leave the op out of the build."
             )
         self.data.update((package.name, path) for path in found)
 
-    def _uses_resources(self, reached: ReachedModule, item: Statement) -> bool:
-        for name, chains in item.uses.items():
-            for other in reached.module.by_name.get(name, ()):
+    def _uses_resources(self, reached: ReachedModule, statement: Statement) -> bool:
+        for name, chains in statement.uses.items():
+            for other in reached.module.statements_of.get(name, ()):
                 for i in other.imports if other.is_import else ():
                     if i.local == name:
                         paths = [".".join(filter(None, [i.bound or i.module, i.name, *chain])) for chain in chains]
@@ -329,15 +333,15 @@ class DependencyClosure:
         return False
 
 
-def _is_constant(item: Statement) -> bool:
-    return isinstance(item.node, (ast.Assign, ast.AnnAssign))
+def _is_constant(statement: Statement) -> bool:
+    return isinstance(statement.node, (ast.Assign, ast.AnnAssign))
 
 
 def _text_of(module: Module, node: ast.expr) -> str | None:
-    """The text that an expression is: a literal, or a name of the module's that is bound to one and to nothing else."""
+    """The string value of an expression: a literal, or a name that the module binds to a literal and to nothing else."""
     if isinstance(node, ast.Name):
-        items = module.by_name.get(node.id, ())
-        assigned = items[0].node if len(items) == 1 else None
+        statements = module.statements_of.get(node.id, ())
+        assigned = statements[0].node if len(statements) == 1 else None
         if not isinstance(assigned, (ast.Assign, ast.AnnAssign)) or assigned.value is None or _rebinds(module, node.id):
             return None
         targets = assigned.targets if isinstance(assigned, ast.Assign) else [assigned.target]
@@ -348,10 +352,10 @@ def _text_of(module: Module, node: ast.expr) -> str | None:
 
 
 def _rebinds(module: Module, name: str) -> bool:
-    """Whether something besides statements at the top level may bind a module's name: an argument or variable called so counts."""
+    """Whether a name is bound more than once in a module; arguments and local variables of that name count too."""
     stored = 0
-    for item in module.items:
-        for node in ast.walk(item.node):
+    for statement in module.statements:
+        for node in ast.walk(statement.node):
             stored += isinstance(node, ast.arg) and node.arg == name
             stored += isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
     return stored > 1

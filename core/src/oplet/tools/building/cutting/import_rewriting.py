@@ -1,4 +1,4 @@
-"""The source of a module after its package has moved: imports, and the texts that name modules."""
+"""Rewriting of a module's source when packages are renamed: its imports, and the strings that name modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oplet.tools.building.packages import Package
 
 __all__ = ["rewrite_imports"]
 
-#: Calls whose argument is a package, though it is a single word.
+#: Functions whose argument is a package's name, even if it is a single word.
 _TAKES_PACKAGE = frozenset(
     (
         "files",
@@ -30,16 +30,16 @@ _TAKES_PACKAGE = frozenset(
 
 
 def rewrite_imports(text: str, packages: Mapping[str, Package], homes: Mapping[str, str]) -> str:
-    """A module's source for the new place of the packages that it imports.
+    """A module's source with renamed packages; everything else stays as it is.
 
     Args:
-        text: the source; only what has to change does.
-        packages: the packages that move, by their names.
-        homes: what each is called from now on: {"oplet_atan_op": "my_app_ops._oplet_atan_op"}.
+        text: the source.
+        packages: the packages that are renamed, by their old names.
+        homes: their new names: {"oplet_atan_op": "my_app_ops._oplet_atan_op"}.
     """
     data = text.encode().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     tree = ast.parse(data)
-    # Columns count bytes.
+    # Column offsets of the ast module count bytes.
     starts = [0]
     for line in data.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -56,7 +56,7 @@ def rewrite_imports(text: str, packages: Mapping[str, Package], homes: Mapping[s
 def _changes(
     tree: ast.Module, packages: Mapping[str, Package], homes: Mapping[str, str]
 ) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    """The nodes to replace, and with what; none lies in another."""
+    """The nodes to replace, each with its new source; none is inside another."""
     inner: set[int] = set()
     named_packages = _named_packages(tree)
     for node in ast.walk(tree):
@@ -92,7 +92,7 @@ def _named_packages(tree: ast.Module) -> set[int]:
 
 
 def _move_start(node: ast.JoinedStr, packages: Mapping[str, Package], homes: Mapping[str, str]) -> bool:
-    """Change the start of a text such as f"package.module.{name}"; whether it was one."""
+    """Rename the package at the start of an f-string such as f"package.module.{name}"; returns whether it named one."""
     first = node.values[0] if node.values else None
     if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
         return False
@@ -111,7 +111,7 @@ def _import(alias: ast.alias, homes: Mapping[str, str]) -> str:
     moved = _moved(alias.name, homes)
     if alias.asname:
         return f"import {moved} as {alias.asname}"
-    # `import package.module` binds `package`.
+    # `import package.module` binds the name `package`.
     home, _, last = homes[top].rpartition(".")
     binding = f"from {home} import {last} as {top}" if home else f"import {last} as {top}"
     return f"import {moved}; {binding}" if moved != homes[top] else binding

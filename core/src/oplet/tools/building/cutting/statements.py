@@ -1,4 +1,4 @@
-"""A module as the statements of its top level, each with the names that it binds and uses."""
+"""Parsed modules: their top-level statements, each with the names that it binds and uses."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from oplet.tools.selection.needs import Use
 
 __all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Module", "Statement", "Variant", "imported_module", "read_module"]
 
-#: What follows a name: ("a", "b") of `name.a.b`, () where the name stands alone.
+#: The attributes looked up in a name: ("a", "b") for `name.a.b`, () for `name` alone.
 Chain = tuple[str, ...]
-#: With these a module looks itself up by names that no reader can tell, so that it stays whole.
+#: Builtins that look names up at run time; a module that uses one is kept whole.
 _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec"))
-#: Annotations of class bodies that dataclasses look at, though they are never computed.
+#: Modules whose names in annotations of class bodies matter to dataclasses, although annotations are not evaluated.
 SPECIAL_ANNOTATIONS = ("typing", "typing_extensions", "dataclasses")
-#: The constant in which a module says which nodes need the modules that it imports in functions.
+#: The constant in which a kernel's module declares which nodes need the modules that it imports inside functions.
 VARIANTS = "VARIANTS"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Which nodes need a module.
+    """A condition on nodes: those that meet it need a certain module.
 
     Attributes:
-        inputs: the names of the types that each of its first inputs may have.
-        sparse: whether only nodes with a sparse input need it.
+        inputs: for each of the first inputs, the names of the types that it may have.
+        sparse: whether the node must have a sparse input.
     """
 
     inputs: tuple[frozenset[str], ...] = ()
     sparse: bool = False
 
     def serves(self, use: Use) -> bool:
-        """Whether a node that is like this needs the module."""
+        """Whether a node with this use needs the module."""
         types = [None if type is None else type.name for type in use.inputs]
         typed = len(types) >= len(self.inputs) and all(type in group for type, group in zip(types, self.inputs))
         return typed and (use.sparse or not self.sparse)
@@ -49,9 +49,9 @@ class Import:
 
     Attributes:
         local: the name that is bound.
-        module: the module imported, by its full name.
-        name: what is taken out of the module; "" where the module itself is bound.
-        bound: the module that `local` stands for, where it stands for the module itself.
+        module: the full name of the imported module.
+        name: the name imported from the module; "" if the module itself is bound.
+        bound: the module that `local` stands for, if it stands for a module.
     """
 
     local: str
@@ -62,16 +62,16 @@ class Import:
 
 @dataclass(eq=False)
 class Statement:
-    """One statement, or one name of an import.
+    """A top-level statement; an import of several names counts as several statements.
 
     Attributes:
-        node: the statement; of an import with several names, one that imports this name alone.
-        origin: the statement as it stands in the file.
-        binds: the names that it binds in the module.
-        uses: the names that it uses, with what is looked up in them.
-        imports: what it imports, inside functions too.
-        strings: its texts.
-        effect: it does something besides binding names.
+        node: the statement's syntax tree; of an import of several names, an import of one of them.
+        origin: the statement in the file.
+        binds: names that it binds in the module.
+        uses: names that it uses, with the attributes that are looked up in each.
+        imports: its imports, inside functions too.
+        strings: its string constants.
+        effect: whether it has side effects besides binding names.
     """
 
     node: ast.stmt
@@ -84,50 +84,51 @@ class Statement:
 
     @property
     def is_import(self) -> bool:
-        """Whether it is an import at the top level."""
+        """Whether the statement is an import."""
         return isinstance(self.node, (ast.Import, ast.ImportFrom))
 
 
 @dataclass(eq=False)
 class Module:
-    """A module that is read, not imported.
+    """A module that was parsed, not imported.
 
     Attributes:
         name: its full name.
-        is_package: it is the `__init__.py` of a package.
+        is_package: whether it is the `__init__.py` of a package.
         text: its source.
-        items: its statements; those for type checkers are left out.
-        by_name: the items that bind a name.
-        whole: why nothing of it may be left out, "" if something may.
-        late_annotations: its annotations are never computed.
-        postponed_annotations: its annotations are not computed until something asks for them.
-        variants: its `VARIANTS`: which nodes need the modules that it imports in functions, by these modules' names.
+        tree: its syntax tree.
+        statements: its top-level statements, without those for type checkers.
+        statements_of: the statements that bind each name.
+        whole: why the module must be kept whole, "" if statements may be left out.
+        ignores_annotations: whether its annotations are never evaluated.
+        postpones_annotations: whether its annotations are evaluated only on request (`from __future__ import annotations`).
+        variants: its `VARIANTS`: conditions on the nodes that need the modules it imports inside functions, by module name.
     """
 
     name: str
     is_package: bool
     text: str
     tree: ast.Module
-    items: list[Statement]
-    by_name: dict[str, list[Statement]]
+    statements: list[Statement]
+    statements_of: dict[str, list[Statement]]
     whole: str
-    late_annotations: bool
-    postponed_annotations: bool
+    ignores_annotations: bool
+    postpones_annotations: bool
     variants: dict[str, Variant]
 
 
 def read_module(
     name: str, path: Path | None, is_package: bool, sources: set[str], plain_classes: bool, annotations: bool
 ) -> Module:
-    """Read a module.
+    """Parse a module.
 
     Args:
         name: its full name.
-        path: its file, None for a folder that is a package without one.
-        is_package: it is a package's `__init__.py`.
+        path: its file, None for a package without `__init__.py`.
+        is_package: whether it is a package's `__init__.py`.
         sources: the top-level packages that are being cut.
-        plain_classes: subclassing their classes has no effect.
-        annotations: something reads annotations at run time, so that the names in them count.
+        plain_classes: whether subclassing their classes has no side effects.
+        annotations: whether annotations are read at run time, so that the names in them are used.
 
     Raises:
         BuildError: the file is not Python, or its `VARIANTS` cannot be read.
@@ -142,30 +143,45 @@ def read_module(
         for node in tree.body
     )
     late = postponed and not annotations
-    statements = [s for s in _statements(tree.body) if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
+    nodes = [s for s in _executed(tree.body) if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
     reader = _Reader(name, is_package, late)
-    items = [item for statement in statements for item in reader.items(statement)]
-    by_name: dict[str, list[Statement]] = {}
-    for item in items:
-        for bound in item.binds:
-            by_name.setdefault(bound, []).append(item)
+    statements = [statement for node in nodes for statement in reader.statements(node)]
+    statements_of: dict[str, list[Statement]] = {}
+    for statement in statements:
+        for bound in statement.binds:
+            statements_of.setdefault(bound, []).append(statement)
     origins = {
-        i.local: i.bound or f"{i.module}.{i.name}" for item in items if item.is_import for i in item.imports if i.local != "*"
+        i.local: i.bound or f"{i.module}.{i.name}"
+        for statement in statements
+        if statement.is_import
+        for i in statement.imports
+        if i.local != "*"
     }
     reader.origins.update(origins)
-    purity = Purity(origins, set(by_name) - set(origins), sources, plain_classes)
-    for item in items:
-        if not item.is_import:
-            item.uses, item.strings = reader.uses(item.node, purity)
-            item.effect = not purity.quiet(item.node) and not _is_dunder_all(item.node)
-            if VARIANTS in item.binds:
-                item.strings = []
-    _mark_bare_imports(items, is_package, set(_mentioned(tree)), sources)
-    return Module(name, is_package, text, tree, items, by_name, _whole(items, by_name), late, postponed, _variants(name, items))
+    purity = Purity(origins, set(statements_of) - set(origins), sources, plain_classes)
+    for statement in statements:
+        if not statement.is_import:
+            statement.uses, statement.strings = reader.uses(statement.node, purity)
+            statement.effect = not purity.has_no_effect(statement.node) and not _is_dunder_all(statement.node)
+            if VARIANTS in statement.binds:
+                statement.strings = []
+    _mark_bare_imports(statements, is_package, set(_mentioned(tree)), sources)
+    return Module(
+        name,
+        is_package,
+        text,
+        tree,
+        statements,
+        statements_of,
+        _whole(statements, statements_of),
+        late,
+        postponed,
+        _variants(name, statements),
+    )
 
 
 def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
-    """The full name of the module that `from ... import` in a module names."""
+    """The full name of the module that a `from ... import` statement imports from; relative imports are resolved."""
     if not node.level:
         return node.module or ""
     parts = module.split(".")
@@ -173,8 +189,8 @@ def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     return ".".join([*parts, *(node.module or "").split(".")]).rstrip(".")
 
 
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when the module is imported, without those for type checkers, scripts and readers."""
+def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when the module is imported: without those under TYPE_CHECKING or `__name__ == "__main__"`, and docstrings."""
     for node in body:
         if isinstance(node, ast.If):
             test, negated = node.test, False
@@ -183,7 +199,7 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             if (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
                 isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
             ):
-                yield from _statements(node.body if negated else node.orelse)
+                yield from _executed(node.body if negated else node.orelse)
                 continue
             if ast.unparse(node.test) == "__name__ == '__main__'" and not node.orelse:
                 continue
@@ -191,13 +207,13 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def _variants(module: str, items: Iterable[Statement]) -> dict[str, Variant]:
-    """The module's `VARIANTS`."""
+def _variants(module: str, statements: Iterable[Statement]) -> dict[str, Variant]:
+    """The value of the module's `VARIANTS`."""
     found: dict[str, Variant] = {}
-    for item in items:
-        if VARIANTS in item.binds and isinstance(item.node, (ast.Assign, ast.AnnAssign)):
+    for statement in statements:
+        if VARIANTS in statement.binds and isinstance(statement.node, (ast.Assign, ast.AnnAssign)):
             try:
-                found.update((ast.literal_eval(k), _variant(v)) for k, v in _pairs(item.node.value))
+                found.update((ast.literal_eval(k), _variant(v)) for k, v in _pairs(statement.node.value))
             except (TypeError, ValueError):
                 raise BuildError(
                     f"{VARIANTS} of {module} must be written out, as in "
@@ -226,32 +242,32 @@ def _variant(node: ast.expr) -> Variant:
 
 
 def _members(node: ast.expr) -> list[ast.expr]:
-    """What is in a tuple of tuples, or of members of an enum."""
+    """The elements of a tuple of tuples or of enum members."""
     if not isinstance(node, ast.Tuple) or not all(isinstance(e, (ast.Tuple, ast.Attribute)) for e in node.elts) or not node.elts:
         raise ValueError
     return node.elts
 
 
 def _is_dunder_all(node: ast.stmt) -> bool:
-    """Whether it sets `__all__`, which matters for star imports only; these keep modules whole."""
+    """Whether a statement sets `__all__`, which only matters for star imports; a module with one of those is kept whole."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
     return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
 
 
-def _mark_bare_imports(items: Iterable[Statement], is_package: bool, used: set[str], sources: set[str]) -> None:
-    """An import whose name nothing uses is there for what it does, unless it hands the name on or does nothing.
+def _mark_bare_imports(statements: Iterable[Statement], is_package: bool, used: set[str], sources: set[str]) -> None:
+    """Mark imports of unused names as statements with side effects.
 
-    What imports of the packages that are cut do is found out by reading these.
+    Exceptions are re-exports in packages, harmless modules, and modules of the packages that are being cut, which are analysed themselves.
     """
-    for item in items:
-        if not item.is_import or item.binds & used or (is_package and isinstance(item.node, ast.ImportFrom)):
+    for statement in statements:
+        if not statement.is_import or statement.binds & used or (is_package and isinstance(statement.node, ast.ImportFrom)):
             continue
-        modules = {imported.module for imported in item.imports}
-        item.effect = not any(module.partition(".")[0] in sources or module in HARMLESS_MODULES for module in modules)
+        modules = {imported.module for imported in statement.imports}
+        statement.effect = not any(module.partition(".")[0] in sources or module in HARMLESS_MODULES for module in modules)
 
 
 def _mentioned(tree: ast.Module) -> Iterator[str]:
-    """The names that are used anywhere in a module, in annotations and for type checkers too."""
+    """All names that are used in a module, also in annotations and in type-checking code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id
@@ -264,16 +280,16 @@ def _mentioned(tree: ast.Module) -> Iterator[str]:
             yield from (e.value for e in ast.walk(node.value) if isinstance(e, ast.Constant) and isinstance(e.value, str))
 
 
-def _whole(items: Iterable[Statement], by_name: dict[str, list[Statement]]) -> str:
+def _whole(statements: Iterable[Statement], statements_of: dict[str, list[Statement]]) -> str:
     for name in ("__getattr__", "__dir__"):
-        if name in by_name:
+        if name in statements_of:
             return f"it defines {name}"
-    for item in items:
-        if any(i.local == "*" for i in item.imports):
+    for statement in statements:
+        if any(i.local == "*" for i in statement.imports):
             return "it imports everything of another module"
-        if any((i.module, i.name) == ("sys", "modules") for i in item.imports):
+        if any((i.module, i.name) == ("sys", "modules") for i in statement.imports):
             return "it looks modules up in sys.modules"
-        for name, chains in item.uses.items():
+        for name, chains in statement.uses.items():
             if name in _REFLECTION and () in chains:
                 return f"it calls {name}()"
             if any("modules" in chain[:1] for chain in chains) and name == "sys":
@@ -282,16 +298,16 @@ def _whole(items: Iterable[Statement], by_name: dict[str, list[Statement]]) -> s
 
 
 class _Reader:
-    """Collects names; `origins` says what imported names stand for."""
+    """Collects names; `origins` maps imported names to the dotted names that they stand for."""
 
-    def __init__(self, module: str, is_package: bool, late_annotations: bool) -> None:
+    def __init__(self, module: str, is_package: bool, ignores_annotations: bool) -> None:
         self._module = module
         self._is_package = is_package
-        self._late = late_annotations
+        self._late = ignores_annotations
         self.origins: dict[str, str] = {}
 
-    def items(self, node: ast.stmt) -> Iterator[Statement]:
-        """The items of a statement, without what they use."""
+    def statements(self, node: ast.stmt) -> Iterator[Statement]:
+        """The `Statement` objects of a node, without the names that they use."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 if isinstance(node, ast.Import):
@@ -315,7 +331,7 @@ class _Reader:
                 yield Import(alias.asname or alias.name, module, alias.name)
 
     def uses(self, node: ast.stmt, purity: Purity) -> tuple[dict[str, set[Chain]], list[str]]:
-        """The names that a statement uses, and its texts."""
+        """The names that a statement uses, and its string constants."""
         found: dict[str, set[Chain]] = {}
         strings: list[str] = []
         for part in self._parts(node, purity):
@@ -334,7 +350,7 @@ class _Reader:
         return found, strings
 
     def _parts(self, node: ast.AST, purity: Purity) -> Iterator[ast.AST]:
-        """The nodes below a node that count; a chain of attributes is one."""
+        """The node and the nodes below it that are evaluated; a chain of attributes counts as one."""
         yield node
         if isinstance(node, ast.Attribute):
             inner: ast.expr = node
@@ -345,7 +361,7 @@ class _Reader:
             return
         skipped: list[ast.AST | None] = []
         if self._late:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and purity.known_decorators(node):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and purity.has_harmless_decorators(node):
                 skipped.append(node.returns)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for argument in ast.walk(node.args):
@@ -360,7 +376,7 @@ class _Reader:
                 yield from self._parts(child, purity)
 
     def _class_annotations(self, node: ast.ClassDef, purity: Purity) -> Iterator[ast.AST]:
-        plain = purity.known_class(node)
+        plain = purity.is_harmless_class(node)
         for member in node.body:
             if isinstance(member, ast.AnnAssign):
                 for part in ast.walk(member.annotation):
@@ -371,7 +387,7 @@ class _Reader:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a statement binds at the level where it stands."""
+    """The names that a statement binds in its own scope."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
         return

@@ -1,4 +1,4 @@
-"""The source of a module with only those statements that are needed, without comments, docstrings and annotations."""
+"""Tree shaking: a module's source reduced to the statements that are needed, without comments, docstrings and annotations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from oplet.tools.building.cutting.statements import SPECIAL_ANNOTATIONS, Module,
 
 __all__ = ["shaken_source"]
 
-#: What takes the place of annotations that nobody reads.
+#: Replaces annotations that are never read but may not be left out.
 _ANY_TYPE = "object"
 _SENTENCE = "{build} has only the variants of this op that its models use; build it again with this model."
-#: The name is one that the function does not use: an import makes it local to all of it.
+#: The statement that replaces an import. It imports under a name of its own, as an import makes its name local to the whole function.
 _REFUSAL = """
 from oplet import ensure as _ensure
 _ensure(False, {sentence!r})
@@ -24,38 +24,38 @@ _ensure(False, {sentence!r})
 def shaken_source(
     module: Module, kept: Container[Statement], docstrings: bool = False, left_out: Container[str] = (), build: str = "The build"
 ) -> str:
-    """A module's source with only some of its statements; "" if nothing is left.
+    """Source of some of a module's statements; "" if nothing is left.
 
     Args:
         module: the module.
-        kept: the items to keep.
+        kept: the statements to keep.
         docstrings: keep the docstrings of functions and classes.
-        left_out: modules that are not there; where a function imports one, it refuses the node.
-        build: what the refusal calls the new package.
+        left_out: modules that are missing from the build; a function that imports one raises an error that refuses the node.
+        build: the name of the new package in that error's message.
     """
     body: list[ast.stmt] = []
     last: ast.stmt | None = None
-    for item in module.items:
-        if item not in kept:
+    for statement in module.statements:
+        if statement not in kept:
             continue
-        node = copy.deepcopy(item.node)
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and item.origin is last:
+        node = copy.deepcopy(statement.node)
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and statement.origin is last:
             previous = body[-1]
             if isinstance(previous, (ast.Import, ast.ImportFrom)):
                 previous.names += node.names
             continue
-        last = item.origin
+        last = statement.origin
         body.append(node)
     if not body:
         return ""
     body = [_Refuser(module, left_out, build).visit(node) for node in body]
-    origins = {i.local: i.module for item in module.items for i in item.imports if item.is_import}
-    stripper = _Stripper(module.late_annotations, not docstrings, origins)
+    origins = {i.local: i.module for statement in module.statements for i in statement.imports if statement.is_import}
+    stripper = _Stripper(module.ignores_annotations, not docstrings, origins)
     tree = ast.Module([stripper.visit(node) for node in body], [])
-    if module.postponed_annotations and any(map(_has_late_annotation, ast.walk(tree))):
+    if module.postpones_annotations and any(map(_has_late_annotation, ast.walk(tree))):
         tree.body.insert(0, ast.ImportFrom("__future__", [ast.alias("annotations")], 0))
     text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-    # No text of the module has an empty line, so those that there are stand between statements.
+    # Empty lines between statements are dropped, unless a string of the module has an empty line, which must stay.
     return re.sub(r"\n\n+", "\n", text) if not any("\n\n" in each for each in _texts(tree)) else text
 
 
@@ -69,7 +69,7 @@ def _has_late_annotation(node: ast.AST) -> bool:
 
 
 class _Refuser(ast.NodeTransformer):
-    """Puts a refusal in the place of imports of modules that are left out."""
+    """Replaces imports of modules that are left out by an error."""
 
     def __init__(self, module: Module, left_out: Container[str], build: str) -> None:
         self._module = module
@@ -83,10 +83,9 @@ class _Refuser(ast.NodeTransformer):
 
 
 class _Stripper(ast.NodeTransformer):
-    """Takes docstrings and annotations out of functions.
+    """Removes docstrings and annotations.
 
-    Dataclasses look at the annotations of their fields, though but for `ClassVar` and the like they do not ask what they say;
-    other classes keep theirs.
+    The fields of a dataclass need an annotation, whose content matters only for `ClassVar` and the like; other classes keep theirs.
     """
 
     def __init__(self, annotations: bool, docstrings: bool, origins: Mapping[str, str]) -> None:
@@ -144,7 +143,7 @@ class _Stripper(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         self.generic_visit(node)
-        # One without a value makes its name a local one, which has to stay so.
+        # An annotation without a value still makes its name local, so it is replaced rather than removed.
         if self._annotations and self._in_class and self._fields and not self._is_special(node.annotation):
             node.annotation = ast.Name(_ANY_TYPE)
         if self._annotations and not self._in_class and node.value is not None and node.simple:

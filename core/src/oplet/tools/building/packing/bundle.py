@@ -1,4 +1,4 @@
-"""`oplet build --with-core`: a program in one file, with the kernels, the core that runs them and, if wanted, the models."""
+"""A bundle of kernels, the core that runs them and, if wanted, the models; written as a .pyz program or as a wheel."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from oplet.tools.building.packing.bytecode import LOADER, compiled
 from oplet.tools.building.packing.program_modules import contents_module, licence_files, main_module
 from oplet.tools.building.packing.wheel import CoreParts, write_wheel
 
-__all__ = ["INTERPRETER", "Program", "program", "write_bundle_wheel", "write_program"]
+__all__ = ["INTERPRETER", "Bundle", "make_bundle", "write_bundle_wheel", "write_pyz"]
 
-#: What the first line of a program names.
+#: The interpreter in a program's first line (#!).
 INTERPRETER = "/usr/bin/env python3"
 
 _MODELS = "models"
@@ -32,16 +32,16 @@ _NEEDS_ML_DTYPES = (TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FL
 
 
 @dataclass(frozen=True)
-class Program:
-    """Everything that goes into a program or into a wheel with the core.
+class Bundle:
+    """Contents of a program, or of a wheel with the core.
 
     Attributes:
-        name: what it is called.
-        version: its version.
-        core: the files of the trimmed core.
-        kernels: the files of the package of kernels.
+        name: the program's name.
+        version: the program's version.
+        core: files of the trimmed core, by path.
+        kernels: files of the kernels' package, by path.
         models: the models' bytes, by name.
-        requires: module and requirement of each package that must be installed beside it.
+        requires: module and pip requirement of each package that must be installed.
         sources: the pip packages that parts of it come from.
     """
 
@@ -54,18 +54,18 @@ class Program:
     sources: tuple[Distribution, ...] = ()
 
     def contents(self, headers: Mapping[str, int] | None) -> bytes:
-        """`oplet/app.py`; `headers` as for `contents_module`."""
+        """Source of `oplet/app.py`; `headers` as for `contents_module`."""
         models = {name: (self.model_file(name), len(content)) for name, content in self.models.items()}
         beyond_numpy = [(module, package) for module, package in self.requires if module != "numpy"]
         return contents_module(self.name, self.version, models, beyond_numpy, headers)
 
     @staticmethod
     def model_file(name: str) -> str:
-        """Where a model lies in the program."""
+        """Path of a model in the program."""
         return f"oplet/{_MODELS}/{name}.tflite"
 
 
-def program(
+def make_bundle(
     cut: CutPackage,
     version: str,
     *,
@@ -73,19 +73,19 @@ def program(
     with_models: bool = False,
     command: bool = True,
     any_custom_options: bool = False,
-) -> Program:
-    """Put kernels and core together.
+) -> Bundle:
+    """Bundle kernels with the core that runs them.
 
     Args:
         cut: the kernels.
         version: the program's version.
-        models: the models that it was made for.
-        with_models: take them along.
-        command: it has a command line.
-        any_custom_options: keep what reads custom options even if these kernels do not.
+        models: the models that the kernels were cut for.
+        with_models: include the models.
+        command: include a command line.
+        any_custom_options: include the reader of custom options even if these kernels do not use it.
 
     Raises:
-        BuildError: a model cannot be taken along, or an installed package is not as it should be.
+        BuildError: a model cannot be included, or an installed package lacks something.
     """
     name = cut.name.replace("_", "-")
     reads_options = any(b"flatbuffers" in text for text in cut.files.values())
@@ -99,7 +99,7 @@ def program(
         custom_options=any_custom_options or reads_options,
     )
     sources = {source.name: source for source in (*cut.sources, distribution("oplet"), distribution("flatbuffers"))}
-    return Program(
+    return Bundle(
         name=name,
         version=version,
         core=core,
@@ -110,58 +110,58 @@ def program(
     )
 
 
-def write_program(made: Program, target: Path, *, interpreter: str = INTERPRETER, bytecode: bool = True) -> Path:
-    """Write a program as a .pyz; the same program and Python give the same bytes.
+def write_pyz(bundle: Bundle, target: Path, *, interpreter: str = INTERPRETER, bytecode: bool = True) -> Path:
+    """Write a bundle as a .pyz program; the same bundle and Python give the same bytes.
 
     Args:
-        made: the program.
+        bundle: the contents.
         target: the file.
-        interpreter: what its first line names, "" for no such line.
-        bytecode: also put in compiled modules for the Python that runs this, so that it starts faster there.
+        interpreter: the interpreter in its first line (#!), "" for no such line.
+        bytecode: include modules compiled for the running version of Python, which then starts the program faster.
 
     Raises:
-        BuildError: something in it does not compile.
+        BuildError: a module does not compile.
         OSError: the file cannot be written.
     """
-    numpy = dict(made.requires)["numpy"]
-    sources = {**made.core, **made.kernels, "__main__.py": main_module(made.name, numpy)}
+    numpy = dict(bundle.requires)["numpy"]
+    sources = {**bundle.core, **bundle.kernels, "__main__.py": main_module(bundle.name, numpy)}
 
     def files(headers: Mapping[str, int]) -> dict[str, bytes]:
-        modules = {**sources, "oplet/app.py": made.contents(headers)}
+        modules = {**sources, "oplet/app.py": bundle.contents(headers)}
         if bytecode:
             modules |= compiled(modules)
-            # Whoever imports oplet finds the compiled modules from then on, and the program does so first.
+            # Importing oplet, which the program does first, activates the compiled modules.
             modules["oplet/__init__.py"] += f"import {LOADER}\n".encode()
-        return {**modules, **licence_files("licenses", made.sources)}
+        return {**modules, **licence_files("licenses", bundle.sources)}
 
-    models = {made.model_file(name): content for name, content in made.models.items()}
+    models = {bundle.model_file(name): content for name, content in bundle.models.items()}
     write_archive(target, models, files, interpreter)
     return target
 
 
-def write_bundle_wheel(made: Program, cut: CutPackage, directory: Path) -> Path:
-    """Write a wheel that holds the core too; where it has models, it brings a command that runs them.
+def write_bundle_wheel(bundle: Bundle, cut: CutPackage, directory: Path) -> Path:
+    """Write a bundle as a wheel; if it has models, the wheel installs a command that runs them.
 
     Args:
-        made: the program.
-        cut: what it was made of.
+        bundle: the contents.
+        cut: the kernels' package in it.
         directory: the folder to write into.
 
     Raises:
-        BuildError: as `write_wheel` does.
+        BuildError: as in `write_wheel`.
     """
-    files = {**made.core, **made.kernels}
+    files = {**bundle.core, **bundle.kernels}
     command = ""
-    if made.models:
-        files |= {made.model_file(name): content for name, content in made.models.items()}
-        files["oplet/app.py"] = made.contents(None)
+    if bundle.models:
+        files |= {bundle.model_file(name): content for name, content in bundle.models.items()}
+        files["oplet/app.py"] = bundle.contents(None)
         command = "oplet.app:main"
-    requires = tuple(requirement for _, requirement in made.requires)
-    return write_wheel(cut, made.version, directory, CoreParts(files, requires, made.sources, command))
+    requires = tuple(requirement for _, requirement in bundle.requires)
+    return write_wheel(cut, bundle.version, directory, CoreParts(files, requires, bundle.sources, command))
 
 
 def _named(models: Sequence[Model]) -> dict[str, bytes]:
-    """The models' bytes by the names of their files; of files with one name, with their folders'."""
+    """The models' bytes by file name; files of the same name are prefixed with their folders' names."""
     stems = [Path(model.path).stem if model.path else "model" for model in models]
     named: dict[str, bytes] = {}
     for model, stem in zip(models, stems):
@@ -178,9 +178,9 @@ def _named(models: Sequence[Model]) -> dict[str, bytes]:
 
 
 def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> tuple[tuple[str, str], ...]:
-    """The compiled packages that must be there: numpy, ml_dtypes for models of its types, and what kernels import."""
+    """Packages that must be installed: numpy, ml_dtypes for models with its types, and external imports of the kernels."""
     known: dict[str, str] = {}
-    for source in (*cut.sources, core):  # the core's words go before those of others
+    for source in (*cut.sources, core):  # the core's requirement takes precedence
         for text in source.requires:
             requirement = text.partition(";")[0].strip()
             known[_normalised(re.split(r"[\s<>=!~\[(]", requirement, maxsplit=1)[0])] = requirement
@@ -197,18 +197,18 @@ def _normalised(name: str) -> str:
 
 
 def _with_vendored(path: str, content: bytes) -> bytes:
-    """A kernel's module with the flatbuffers that the core brings, where it uses one."""
+    """A kernel's module, with its imports of flatbuffers replaced by the core's copy."""
     if not path.endswith(".py") or b"flatbuffers" not in content:
         return content
     return f"{strip_source(ast.parse(content))}\n".encode()
 
 
 def _with_licence(source: Distribution, core: Distribution) -> Distribution:
-    """The package with the text of its licence: of packages that carry none but are under oplet's, oplet's."""
+    """The package with its licence text; a package without a licence file, but under oplet's licence, gets oplet's."""
     if source.license_files:
         return source
     if source.name == "flatbuffers":
-        source = replace(source, license="Apache-2.0")  # its metadata says so in other words
+        source = replace(source, license="Apache-2.0")  # its metadata does not use the SPDX name
     if source.license != core.license:
         return source
     files = core.license_files or _licence_beside_source()
@@ -216,7 +216,7 @@ def _with_licence(source: Distribution, core: Distribution) -> Distribution:
 
 
 def _licence_beside_source() -> tuple[tuple[str, bytes], ...]:
-    """The licence of an oplet that runs from its repository."""
+    """The licence file of an oplet that runs from its repository."""
     for folder in Path(oplet.__file__).resolve().parents[1:4]:
         file = folder / "LICENSE"
         if file.is_file():

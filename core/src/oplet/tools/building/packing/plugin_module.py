@@ -1,4 +1,4 @@
-"""The module by which a selective build registers its ops."""
+"""The generated plugin module of a selective build, which registers its ops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from oplet.schema.enums import TensorType
-from oplet.tools.building.distributions import Kernel
+from oplet.tools.building.kernels import Kernel
 from oplet.tools.selection.needs import Key
 
 __all__ = ["plugin_module"]
@@ -53,14 +53,14 @@ def plugin_module(
     api: int,
     types: Mapping[Key, tuple[TensorType, ...]] = MappingProxyType({}),
 ) -> str:
-    """The source of `__init__.py`.
+    """Source of the package's `__init__.py`.
 
     Args:
-        kernels: the ops.
-        homes: what the packages that they come from are called now.
-        sources: the names of the distributions that they come from, in words.
+        kernels: the kernels to register.
+        homes: new names of the packages that they come from.
+        sources: names of the distributions that they come from, joined.
         api: the version of the plugin contract.
-        types: the types that tensors of an op's nodes may have, by its key; any where none is given.
+        types: the tensor types that an op's nodes may have, by the op's key; ops that are not listed take any.
     """
     kernels = list(kernels)
     imports = _imports(any(kernel.by_hook for kernel in kernels), any(types.values()))
@@ -101,7 +101,7 @@ def _count(kernels: list[Kernel]) -> str:
 
 
 def _here(module: str, homes: Mapping[str, str]) -> str:
-    """A module's name below the new package."""
+    """A module's new name, relative to the new package."""
     top, dot, rest = module.partition(".")
     return (homes[top].partition(".")[2] + dot + rest).lstrip(".")
 

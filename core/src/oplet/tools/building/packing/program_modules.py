@@ -1,4 +1,4 @@
-"""What is in a program besides kernels and core: its entry, its description of itself, and the licences."""
+"""Generated files of a program: `__main__.py`, `oplet/app.py` and the licences."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def main(arguments=None):
 
 
 def main_module(name: str, numpy: str) -> bytes:
-    """`__main__.py` of an archive: it says what is missing before anything of the program is imported.
+    """Source of an archive's `__main__.py`, which reports a missing numpy before it imports anything else.
 
     Args:
-        name: the program.
-        numpy: the requirement, in pip's words.
+        name: the program's name.
+        numpy: the requirement, in pip's notation.
     """
     return _MAIN.format(name=name, numpy=numpy).encode()
 
@@ -65,14 +65,14 @@ def contents_module(
     requires: Iterable[tuple[str, str]],
     headers: Mapping[str, int] | None,
 ) -> bytes:
-    """`oplet/app.py`: the program's description, and its `main`.
+    """Source of `oplet/app.py`: the program's contents and its `main`.
 
     Args:
-        name: the program.
-        version: its version.
-        models: each model's file and size, by name.
-        requires: module and requirement of each compiled package that it needs.
-        headers: where the models' headers begin in the archive, by file; None for a wheel.
+        name: the program's name.
+        version: the program's version.
+        models: each model's file and size in bytes, by name.
+        requires: module and pip requirement of each compiled package that it needs besides numpy.
+        headers: offsets of the models' zip headers in the archive, by file; None for a wheel.
     """
     entries = [
         f"\n        AppModel({model!r}, {file!r}, {size}, {(headers or {}).get(file, -1)}),"
@@ -89,7 +89,7 @@ def contents_module(
 
 
 def licence_files(folder: str, sources: Iterable[Distribution]) -> dict[str, bytes]:
-    """The licences of what was put together, and a list that says what that is."""
+    """Licence files of the packages that parts come from, and the file SOURCES, which lists these packages."""
     sources = list(sources)
     texts = licence_texts(sources)
     where = {text: path for path, text in texts.items()}
