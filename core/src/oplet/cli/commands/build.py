@@ -94,7 +94,7 @@ def build(
     from oplet.model.files.whole_file import check_folder
     from oplet.tools.building.build_program import build_program
     from oplet.tools.building.build_wheel import build_wheel
-    from oplet.tools.building.packing.bundle import INTERPRETER
+    from oplet.tools.building.packing.payload import INTERPRETER
     from oplet.tools.building.report import make_report
     from oplet.tools.selection.needs import SelectionError
 

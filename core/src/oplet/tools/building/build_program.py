@@ -14,7 +14,7 @@ from oplet.plugins.selection import Preference
 from oplet.tools.building.build_wheel import BuiltWheel, Prefer
 from oplet.tools.building.cutting.cut_kernels import cut_kernels
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.bundle import INTERPRETER, Bundle, make_bundle, write_bundle_wheel, write_pyz
+from oplet.tools.building.packing.payload import INTERPRETER, Payload, make_payload, write_payload_wheel, write_pyz
 from oplet.tools.selection.needs import needs_of
 
 __all__ = ["BuiltProgram", "build_program"]
@@ -27,10 +27,10 @@ class BuiltProgram(BuiltWheel):
     Attributes:
         path: the wheel or the program.
         cut: its kernels.
-        bundle: the contents of the wheel or program.
+        payload: the contents of the wheel or program.
     """
 
-    bundle: Bundle
+    payload: Payload
 
     @property
     def is_archive(self) -> bool:
@@ -39,15 +39,15 @@ class BuiltProgram(BuiltWheel):
 
     @property
     def requires(self) -> list[str]:
-        return [requirement for _, requirement in self.bundle.requires]
+        return [requirement for _, requirement in self.payload.requires]
 
     def as_dict(self) -> dict[str, Any]:
         """A dictionary of it, for JSON."""
         told = super().as_dict()
         if self.is_archive:
             told["program"] = told.pop("wheel")
-        told["core"] = sorted(path for path in self.bundle.core if path.endswith(".py"))
-        told["models"] = [{"name": name, "bytes": len(content)} for name, content in self.bundle.models.items()]
+        told["core"] = sorted(path for path in self.payload.core if path.endswith(".py"))
+        told["models"] = [{"name": name, "bytes": len(content)} for name, content in self.payload.models.items()]
         return told
 
 
@@ -107,7 +107,7 @@ def build_program(
     )
     target = Path(output)
     archive = pyz or target.suffix == ".pyz"
-    bundle = make_bundle(
+    payload = make_payload(
         found,
         version,
         models=opened,
@@ -116,6 +116,6 @@ def build_program(
         any_custom_options=not archive,
     )
     if not archive:
-        return BuiltProgram(write_bundle_wheel(bundle, found, target), found, bundle)
+        return BuiltProgram(write_payload_wheel(payload, found, target), found, payload)
     file = target if target.suffix == ".pyz" else target / f"{name}.pyz"
-    return BuiltProgram(write_pyz(bundle, file, interpreter=interpreter, bytecode=bytecode), found, bundle)
+    return BuiltProgram(write_pyz(payload, file, interpreter=interpreter, bytecode=bytecode), found, payload)

@@ -26,7 +26,7 @@ from oplet.tools.building.cutting.cut_kernels import CutPackage
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.kernels import Kernel
 from oplet.tools.building.packages import find_package
-from oplet.tools.building.packing.bundle import Bundle
+from oplet.tools.building.packing.payload import Payload
 from oplet.tools.running.pictures import PICTURES_NEED
 from oplet.tools.subprocesses import TimeoutExpired, run_python
 
@@ -158,7 +158,7 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
         timing: also measure times, in separate processes.
     """
     cut = built.cut
-    bundle = built.bundle if isinstance(built, BuiltProgram) else None
+    payload = built.payload if isinstance(built, BuiltProgram) else None
     sources = {source.name for source in cut.sources}
     infos = [info for info in plugins.plugins() if info.distribution in sources]
     kept = sorted({kernel.op for kernel in cut.kernels})
@@ -167,21 +167,21 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
         {name.partition(".")[0] for name in cut.modules.values()} | {i.module.partition(":")[0].partition(".")[0] for i in infos}
     )
     modules, size = _installed(tops)
-    files = cut.files if bundle is None else bundle.kernels
+    files = cut.files if payload is None else payload.kernels
     report = Report(kept, dropped, BeforeAfter(modules, _modules(files)), BeforeAfter(size, _size(files)))
-    if bundle is not None:
+    if payload is not None:
         modules, size = _installed(["oplet"])
-        report.core_modules = BeforeAfter(modules, _modules(bundle.core))
-        report.core_bytes = BeforeAfter(size, _size(bundle.core))
-        report.needs = _needs(bundle)
+        report.core_modules = BeforeAfter(modules, _modules(payload.core))
+        report.core_bytes = BeforeAfter(size, _size(payload.core))
+        report.needs = _needs(payload)
     if timing:
         try:
             with tempfile.TemporaryDirectory(prefix="oplet-report-") as cache:
                 environment = _environment(infos, cache)
-                report.import_seconds = _import_seconds(cut, infos, bundle, environment)
-                report.compared = _compared(sorted(sources), bundle)
+                report.import_seconds = _import_seconds(cut, infos, payload, environment)
+                report.compared = _compared(sorted(sources), payload)
                 if isinstance(built, BuiltProgram) and built.is_archive and model is not None:
-                    inside = next(iter(built.bundle.models), None)
+                    inside = next(iter(built.payload.models), None)
                     model, archive = os.path.abspath(model), built.path.resolve()
                     arguments = [model] if inside is None else ["--model", inside]
                     report.answer_seconds = _answer_seconds(archive, model, arguments, environment)
@@ -190,18 +190,18 @@ def make_report(built: BuiltWheel, plugins: PluginManager, *, model: str | None 
     return report
 
 
-def _needs(bundle: Bundle) -> str:
-    packages = " and ".join(requirement for _, requirement in bundle.requires)
-    if "oplet/tools/running/pictures.py" not in bundle.core:
+def _needs(payload: Payload) -> str:
+    packages = " and ".join(requirement for _, requirement in payload.requires)
+    if "oplet/tools/running/pictures.py" not in payload.core:
         return f"needs {packages}, nothing else"
     return f"needs {packages}, nothing else; {PICTURES_NEED}"
 
 
-def _compared(sources: Sequence[str], bundle: Bundle | None) -> str:
+def _compared(sources: Sequence[str], payload: Payload | None) -> str:
     """The sentence on what the times compare."""
     what = (
         "oplet, these ops registered, their kernels imported"
-        if bundle is not None
+        if payload is not None
         else "these ops registered, their kernels imported"
     )
     return (
@@ -237,14 +237,14 @@ def _environment(infos: Iterable[PluginInfo], cache: str) -> dict[str, str]:
 
 
 def _import_seconds(
-    cut: CutPackage, infos: Sequence[PluginInfo], bundle: Bundle | None, environment: Mapping[str, str]
+    cut: CutPackage, infos: Sequence[PluginInfo], payload: Payload | None, environment: Mapping[str, str]
 ) -> BeforeAfter:
     ops = [(kernel.op, _kind(kernel), kernel.max_version) for kernel in cut.kernels]
     before = json.dumps([sorted(info.module for info in infos), ops])
     after = json.dumps([[cut.name], ops])
-    script = _IMPORT_KERNELS if bundle is None else _IMPORT_ALL
+    script = _IMPORT_KERNELS if payload is None else _IMPORT_ALL
     with tempfile.TemporaryDirectory(prefix="oplet-report-") as folder:
-        for path, content in {**cut.files, **({**bundle.core, **bundle.kernels} if bundle is not None else {})}.items():
+        for path, content in {**cut.files, **({**payload.core, **payload.kernels} if payload is not None else {})}.items():
             file = Path(folder, path)
             file.parent.mkdir(parents=True, exist_ok=True)
             write_whole(file, content)

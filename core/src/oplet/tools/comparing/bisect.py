@@ -61,7 +61,7 @@ class Bisection:
     complete: bool = True
 
 
-def bisect_nodes(sides: InterpreterPair, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
+def bisect_nodes(interpreters: InterpreterPair, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
     """The first node whose output departs on the side that is tried.
 
     Args:
@@ -71,26 +71,26 @@ def bisect_nodes(sides: InterpreterPair, feeds: Feeds, choose: Choose, signature
         signature: which signature runs.
         passed: whether the model as a whole gives the same answer.
     """
-    alone = run_in_lockstep(sides, feeds, choose, signature, alone=True)
-    adding = run_in_lockstep(sides, feeds, choose, signature, alone=True, forced=False)
+    alone = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
+    adding = run_in_lockstep(interpreters, feeds, choose, signature, alone=True, forced=False)
     own = {(e.subgraph, e.node, e.tensor): e for e in alone.judged()}
     growth = [Growth(own.get((e.subgraph, e.node, e.tensor)), e) for e in adding.judged()]
     first = next((e for e in own.values() if not e.difference.passed), None)
-    claimed = claimed_nodes(run_in_lockstep(sides, [], choose, signature).interpreter)
+    claimed = claimed_nodes(run_in_lockstep(interpreters, [], choose, signature).interpreter)
     judged = {(e.subgraph, e.node) for e in own.values()}
     complete = not alone.full and set(claimed_nodes(alone.interpreter)) <= judged
     if first is not None:
         return Bisection(first, "alone", growth, len(own), complete)
     if claimed and not passed:
         parts = {(e.subgraph, e.node): e.difference.max_part for e in own.values()}
-        together = _together(sides, feeds, choose, signature, claimed, parts)
+        together = _together(interpreters, feeds, choose, signature, claimed, parts)
         if together is not None:
             return Bisection(together, "together", growth, len(own), complete)
     return Bisection(None, "" if passed else "gradual", growth, len(own), complete)
 
 
 def _together(
-    sides: InterpreterPair,
+    interpreters: InterpreterPair,
     feeds: Feeds,
     choose: Choose,
     signature: str | None,
@@ -100,7 +100,7 @@ def _together(
     """The node with which a partition goes wrong that was right without it: the fewest of the first nodes that depart."""
 
     def departs(count: int) -> NodeDifference | None:
-        found = run_in_lockstep(sides, feeds, choose, signature, only=set(claimed[:count])).judged()
+        found = run_in_lockstep(interpreters, feeds, choose, signature, only=set(claimed[:count])).judged()
         heights[count] = max((entry.difference.max_part for entry in found), default=0.0)
         return next((entry for entry in found if not entry.difference.passed), None)
 
@@ -121,43 +121,49 @@ def _together(
     jump = heights[high] - heights[low]
     if jump < heights[high] / 2 or own.get((subgraph, node), 0.0) >= jump / 2:
         return None  # it was nearly as far off without the node, or is by what the node does by itself: the differences add up
-    interpreter = sides.plain()
+    interpreter = interpreters.open_baseline()
     op = interpreter._subgraphs[subgraph].nodes[node].op_name
     interpreter.close()
     return replace(found, subgraph=subgraph, node=node, op=op)
 
 
 def bisect_with_litert(
-    way: str, sides: InterpreterPair, feeds: Feeds, choose: Choose, named: ModelRunner, signature: str | None, passed: bool
+    way: str,
+    interpreters: InterpreterPair,
+    feeds: Feeds,
+    choose: Choose,
+    runner: ModelRunner,
+    signature: str | None,
+    passed: bool,
 ) -> Bisection:
     """The first node of the first subgraph that departs from LiteRT's on LiteRT's own values.
 
     Args:
         way: one of LiteRT's ways.
-        sides: opens the side that is tried.
+        interpreters: opens the side that is tried.
         feeds: a value per input for each run.
         choose: gives the tolerance for a type and whether it is quantized.
-        named: the model with its inputs and outputs.
+        runner: the model with its inputs and outputs.
         signature: which signature runs.
         passed: whether the model as a whole gives the same answer.
     """
-    nodes = named.interpreter._subgraphs[0].nodes
+    nodes = runner.interpreter._subgraphs[0].nodes
     unreadable = (TensorType.RESOURCE, TensorType.VARIANT)
     tensors = sorted({t.index for node in nodes for t in node.outputs if t.type not in unreadable and not t.is_variable})
     _, recorded = litert_answers(
         way,
-        sides.model,
+        interpreters.model,
         feeds,
-        named.inputs,
-        named.outputs,
-        signature=named.signature,
+        runner.inputs,
+        runner.outputs,
+        signature=runner.signature,
         tensors=tensors,
-        num_threads=sides.num_threads,
+        num_threads=interpreters.num_threads,
     )
 
     def follow(forced: bool) -> list[NodeDifference]:
         follower = Follower(choose, forced=forced, recorded_is_wanted=True)
-        interpreter = sides.tried(follower)
+        interpreter = interpreters.open_candidate(follower)
         follower.watch(interpreter)
         model = ModelRunner(interpreter, signature)
         for run, (values, theirs) in enumerate(zip(feeds, recorded)):

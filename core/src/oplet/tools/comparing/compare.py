@@ -100,7 +100,7 @@ class Comparison:
 
 
 def compare_model(
-    sides: InterpreterPair,
+    interpreters: InterpreterPair,
     inputs: Sequence[str] = (),
     *,
     runs: int = 1,
@@ -121,7 +121,7 @@ def compare_model(
     The interpreters stay the same for all runs, so that models with variables are compared over successive invokes.
 
     Args:
-        sides: the model and what is tried.
+        interpreters: the model and what is tried.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random, anew for each run.
         runs: how often.
         seed: of the first run's random values; the next run has the next.
@@ -141,53 +141,53 @@ def compare_model(
         OSError: a file cannot be read.
     """
     wanted = TensorObserver()
-    plain = sides.plain(wanted if layers else None)
-    named = ModelRunner(plain, signature)
-    kind = kind_of(node for subgraph in plain._subgraphs for node in subgraph.nodes)
-    given = load_inputs(inputs, named.inputs, scale=scale, offset=offset, raw=raw, tell=tell)
-    fed = [named.complete(given, seed + run) for run in range(runs)]
+    baseline = interpreters.open_baseline(wanted if layers else None)
+    runner = ModelRunner(baseline, signature)
+    kind = kind_of(node for subgraph in baseline._subgraphs for node in subgraph.nodes)
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, tell=tell)
+    fed = [runner.complete(given, seed + run) for run in range(runs)]
     feeds = [{name: array for name, (array, _) in values.items()} for values in fed]
     choose = partial(_chosen, tolerance, kind)
     result = Comparison(str(tolerance or ""), kind, runs, reference)
     result.sources = {name: source for values in fed for name, (_, source) in values.items()}
 
     recorder, seen = Recorder(), TensorObserver()
-    tried = sides.tried(ProfilerGroup(recorder, seen) if layers else recorder)
-    recorder.watch(tried)
+    candidate = interpreters.open_candidate(ProfilerGroup(recorder, seen) if layers else recorder)
+    recorder.watch(candidate)
     if layers:
-        seen.watch(tried, is_delegate_kernel)
-        wanted.watch(plain, lambda place, node: place in seen.values)
-    result.delegated = sides.delegated
+        seen.watch(candidate, is_delegate_kernel)
+        wanted.watch(baseline, lambda place, node: place in seen.values)
+    result.delegated = interpreters.delegated
     recorder.enabled = layers or not reference
-    walked = Lockstep(sides, choose, ModelRunner(tried, signature), recorder, signature)
-    answers = _reference(reference, sides, named, feeds)
+    lockstep = Lockstep(interpreters, choose, ModelRunner(candidate, signature), recorder, signature)
+    answers = _reference(reference, interpreters, runner, feeds)
     pairs: list[tuple[Values, Values]] = []
     borders: dict[Place, ComparedTensor] = {}
     for run, values in enumerate(feeds):
         seen.values.clear()
         wanted.values.clear()
-        got = walked.step(values, run, judge=not reference)
-        right = named(values) if answers is None or layers else answers[run]
+        got = lockstep.step(values, run, judge=not reference)
+        right = runner(values) if answers is None or layers else answers[run]
         pairs.append((got, right if answers is None else answers[run]))
         for place, array in seen.values.items():
-            tensor = plain._subgraphs[place[0]].tensors[place[1]]
+            tensor = baseline._subgraphs[place[0]].tensors[place[1]]
             layer = _layer(tensor.name, array, wanted.value(place), choose, pair_of(tensor), run)
             borders[place] = merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
-    kernels = kernels_of(tried)
-    result.nodes = sum(len(subgraph.nodes) for subgraph in plain._subgraphs)
+    kernels = kernels_of(candidate)
+    result.nodes = sum(len(subgraph.nodes) for subgraph in baseline._subgraphs)
     result.partitions = [(subgraph, [node.index for node in kernel.prepared.nodes]) for subgraph, kernel in kernels]
-    result.others = 0 if result.delegated else _others(tried, plain)
+    result.others = 0 if result.delegated else _others(candidate, baseline)
     result.layers = [with_partitions(layer, kernels) for layer in borders.values()]
-    result.outputs = _outputs(named, pairs, choose, {})
+    result.outputs = _outputs(runner, pairs, choose, {})
 
     if not reference and not result.trivial:
-        _run_alone(result, walked, sides, feeds, choose, signature, nodes or bisect)
+        _run_alone(result, lockstep, interpreters, feeds, choose, signature, nodes or bisect)
     if any(not layer.difference.passed for layer in result.outputs) and _may_spread(tolerance):
-        spreads = _spreads(sides, feeds, signature)
-        result.outputs = _outputs(named, pairs, choose, spreads)
-        result.outputs = accept_near_ties(result.outputs, plain, named.outputs, bool(result.alone) and not result.departing)
+        spreads = _sensitivities(interpreters, feeds, signature)
+        result.outputs = _outputs(runner, pairs, choose, spreads)
+        result.outputs = accept_near_ties(result.outputs, baseline, runner.outputs, bool(result.alone) and not result.departing)
     if bisect and not result.trivial:
-        result.bisection = _bisect(result, sides, feeds, choose, signature, named)
+        result.bisection = _bisect(result, interpreters, feeds, choose, signature, runner)
     return result
 
 
@@ -200,28 +200,28 @@ def _may_spread(tolerance: Tolerance | None) -> bool:
 
 
 def _reference(
-    reference: str, sides: InterpreterPair, named: ModelRunner, feeds: Sequence[Values]
+    reference: str, interpreters: InterpreterPair, runner: ModelRunner, feeds: Sequence[Values]
 ) -> list[dict[str, Array]] | None:
     if not reference:
         return None
     if reference in LITERT:
         return litert_answers(
             reference,
-            sides.model,
+            interpreters.model,
             feeds,
-            named.inputs,
-            named.outputs,
-            signature=named.signature,
-            num_threads=sides.num_threads,
+            runner.inputs,
+            runner.outputs,
+            signature=runner.signature,
+            num_threads=interpreters.num_threads,
         )[0]
-    return [saved_outputs(Path(reference), named.outputs)] * len(feeds)
+    return [saved_outputs(Path(reference), runner.outputs)] * len(feeds)
 
 
 def _outputs(
-    named: ModelRunner, pairs: Sequence[tuple[Values, Values]], choose: Choose, spreads: Mapping[str, float]
+    runner: ModelRunner, pairs: Sequence[tuple[Values, Values]], choose: Choose, spreads: Mapping[str, float]
 ) -> list[ComparedTensor]:
     found: dict[str, ComparedTensor] = {}
-    for name, details in named.outputs.items():
+    for name, details in runner.outputs.items():
         for run, (got, right) in enumerate(pairs):
             layer = _layer(name, got[name], right[name], choose, details["quantization"], run, spreads.get(name, 0.0))
             found[name] = merged(found.get(name), replace(layer, tensor=details["index"]))
@@ -240,60 +240,65 @@ def _layer(
     return ComparedTensor(name, kind, array.shape, found, note=note)
 
 
-def _others(tried: Interpreter, plain: Interpreter) -> int:
+def _others(candidate: Interpreter, baseline: Interpreter) -> int:
     """How many nodes are served by another package on the side that is tried."""
-    served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (tried, plain)]
+    served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (candidate, baseline)]
     return sum(one != other for one, other in zip(*served))
 
 
 def _run_alone(
     result: Comparison,
-    walked: Lockstep,
-    sides: InterpreterPair,
+    lockstep: Lockstep,
+    interpreters: InterpreterPair,
     feeds: Sequence[Values],
     choose: Choose,
     signature: str | None,
     nodes: bool,
 ) -> None:
     """Judge what each partition gave on the same values, and each node where that is too coarse."""
-    result.alone, result.level = walked.judged(), "partitions" if result.delegated else "nodes"
+    result.alone, result.level = lockstep.judged(), "partitions" if result.delegated else "nodes"
     several = any(len(partition) > 1 for _, partition in result.partitions)
     coarse = result.kind in (ModelKind.HYBRID, ModelKind.INTEGER)
     if not several:
         result.level = "nodes"
     elif nodes or coarse or result.departing or not all(layer.difference.passed for layer in result.outputs):
-        again = run_in_lockstep(sides, feeds, choose, signature, alone=True)
+        again = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
         done = set(claimed_nodes(again.interpreter))
         if done:
-            kept = [entry for entry in result.alone if not walked.partition_of(entry) & done]
+            kept = [entry for entry in result.alone if not lockstep.partition_of(entry) & done]
             result.alone, result.level = [*again.judged(), *kept], "nodes"
 
 
-def _spreads(sides: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
+def _sensitivities(interpreters: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
     """How far the model itself moves each output when its inputs move by what no engine can be blamed for."""
 
     def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
-        interpreter = sides.plain()
-        named = ModelRunner(interpreter, signature)
+        interpreter = interpreters.open_baseline()
+        runner = ModelRunner(interpreter, signature)
         moved = (
             values
             if random is None
-            else {name: nudged_input(value, named.inputs[name], random) for name, value in values.items()}
+            else {name: nudged_input(value, runner.inputs[name], random) for name, value in values.items()}
             for values in feeds
         )
-        found = [named(values) for values in moved]
+        found = [runner(values) for values in moved]
         interpreter.close()
         return found
 
-    interpreter = sides.plain()
+    interpreter = interpreters.open_baseline()
     pairs = {name: details["quantization"] for name, details in ModelRunner(interpreter, signature).outputs.items()}
     interpreter.close()
     return spread_of(answers, pairs)
 
 
 def _bisect(
-    result: Comparison, sides: InterpreterPair, feeds: Sequence[Values], choose: Choose, signature: str | None, named: ModelRunner
+    result: Comparison,
+    interpreters: InterpreterPair,
+    feeds: Sequence[Values],
+    choose: Choose,
+    signature: str | None,
+    runner: ModelRunner,
 ) -> Bisection | None:
     if not result.reference:
-        return bisect_nodes(sides, feeds, choose, signature, result.passed)
-    return bisect_with_litert(result.reference, sides, feeds, choose, named, signature, result.passed)
+        return bisect_nodes(interpreters, feeds, choose, signature, result.passed)
+    return bisect_with_litert(result.reference, interpreters, feeds, choose, runner, signature, result.passed)

@@ -50,7 +50,7 @@ class InterpreterPair:
     prefer: tuple[str, ...] = ()
     baseline_prefer: tuple[str, ...] = ()
 
-    def tried(
+    def open_candidate(
         self, profiler: Profiler | None = None, *, alone: bool = False, only: Collection[tuple[int, int]] | None = None
     ) -> Interpreter:
         """What is tried.
@@ -65,7 +65,7 @@ class InterpreterPair:
             profiler, self.prefer, experimental_delegates=delegates, experimental_disable_delegate_node_fusion=alone
         )
 
-    def plain(self, profiler: Profiler | None = None) -> Interpreter:
+    def open_baseline(self, profiler: Profiler | None = None) -> Interpreter:
         """What it is compared with."""
         return self._open(profiler, self.baseline_prefer)
 
@@ -109,10 +109,11 @@ def open_pair(
         choice = tune_model(
             model, plugins=plugins, num_threads=num_threads, again=False, bounds=auto_bounds(told), progress=progress
         )
-        candidate = choice.candidate
-        make = partial(candidate.make_delegates, plugins)
-        plain = choice.trials[0].candidate.prefer
-        return InterpreterPair(model, make, bool(candidate.delegates), plugins, num_threads, candidate.prefer, plain), str(choice)
+        make = partial(choice.candidate.make_delegates, plugins)
+        baseline = choice.trials[0].candidate.prefer
+        return InterpreterPair(
+            model, make, bool(choice.candidate.delegates), plugins, num_threads, choice.candidate.prefer, baseline
+        ), str(choice)
     if told:
         return InterpreterPair(model, lambda: [delegate_named(text, plugins) for text in texts], True, plugins, num_threads), ""
     return InterpreterPair(model, plugins=plugins, num_threads=num_threads, baseline_prefer=() if with_reference else builtin), ""

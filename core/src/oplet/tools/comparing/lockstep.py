@@ -25,7 +25,7 @@ class Lockstep:
         full: whether there was more to record than is kept, so that the end of the model was not compared.
 
     Args:
-        sides: opens the side that follows.
+        interpreters: opens the side that follows.
         choose: gives the tolerance for a type and whether it is quantized.
         tried: the side that is tried.
         recorder: its profiler.
@@ -35,22 +35,22 @@ class Lockstep:
 
     def __init__(
         self,
-        sides: InterpreterPair,
+        interpreters: InterpreterPair,
         choose: Choose,
-        tried: ModelRunner,
+        candidate: ModelRunner,
         recorder: Recorder,
         signature: str | None,
         *,
         forced: bool = True,
     ) -> None:
-        self.interpreter = tried.interpreter
-        self._tried = tried
+        self.interpreter = candidate.interpreter
+        self._tried = candidate
         self._recorder = recorder
         self._follower = Follower(choose, forced=forced)
         self._forced = forced
-        plain = sides.plain(self._follower)
-        self._follower.watch(plain)
-        self._plain = ModelRunner(plain, signature)
+        baseline = interpreters.open_baseline(self._follower)
+        self._follower.watch(baseline)
+        self._plain = ModelRunner(baseline, signature)
         self.full = False
 
     def step(self, values: Values, run: int, *, judge: bool = True) -> dict[str, Array]:
@@ -93,7 +93,7 @@ class Lockstep:
 
 
 def run_in_lockstep(
-    sides: InterpreterPair,
+    interpreters: InterpreterPair,
     feeds: Sequence[Values],
     choose: Choose,
     signature: str | None,
@@ -105,7 +105,7 @@ def run_in_lockstep(
     """Run all runs on both sides.
 
     Args:
-        sides: opens them.
+        interpreters: opens them.
         feeds: a value per input for each run.
         choose: gives the tolerance for a type and whether it is quantized.
         signature: which signature runs.
@@ -114,9 +114,9 @@ def run_in_lockstep(
         only: the nodes that delegates may claim, each with its subgraph; all if None.
     """
     recorder = Recorder()
-    interpreter = sides.tried(recorder, alone=alone, only=only)
+    interpreter = interpreters.open_candidate(recorder, alone=alone, only=only)
     recorder.watch(interpreter)
-    walked = Lockstep(sides, choose, ModelRunner(interpreter, signature), recorder, signature, forced=forced)
+    lockstep = Lockstep(interpreters, choose, ModelRunner(interpreter, signature), recorder, signature, forced=forced)
     for run, values in enumerate(feeds):
-        walked.step(values, run)
-    return walked
+        lockstep.step(values, run)
+    return lockstep

@@ -50,19 +50,19 @@ _NOTE = "another choice among nearly equal values: on the same values each node 
 
 
 def accept_near_ties(
-    outputs: Sequence[ComparedTensor], plain: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
+    outputs: Sequence[ComparedTensor], baseline: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
 ) -> list[ComparedTensor]:
     """The outputs, passed where they differ only by a choice that each node, run by itself, takes alike.
 
     Args:
         outputs: the outputs as they were judged.
-        plain: the interpreter with the model's own nodes.
+        baseline: the interpreter with the model's own nodes.
         details: each output's dictionary of `Interpreter.get_output_details`, by name.
         nodes_agree: whether nodes or partitions were run on the same values, and all gave the same answer.
     """
     if not nodes_agree:
         return list(outputs)
-    chosen = _chosen_tensors(plain)
+    chosen = _chosen_tensors(baseline)
     return [
         replace(layer, difference=replace(layer.difference, passed=True), note=_NOTE)
         if not layer.difference.passed
@@ -74,14 +74,14 @@ def accept_near_ties(
     ]
 
 
-def _chosen_tensors(plain: Interpreter) -> set[int]:
+def _chosen_tensors(baseline: Interpreter) -> set[int]:
     """The tensors, in all subgraphs that give outputs, that depend on a choice.
 
     What compares numbers chooses what follows of truth values and whole numbers, but not of real ones: SELECT between the branches of a
     function such as ELU gives nearly equal values on both sides of the border, so that a difference there is one of values.
     """
     found: set[int] = set()
-    for subgraph in plain._subgraphs:
+    for subgraph in baseline._subgraphs:
         chosen: set[int] = set()
         compared: set[int] = set()
         for index in subgraph.execution_plan:

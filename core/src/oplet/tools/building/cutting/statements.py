@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oplet.tools.building.cutting.purity import HARMLESS_MODULES, Purity
+from oplet.tools.building.cutting.variants import VARIANTS, Variant, read_variants
 from oplet.tools.building.error import BuildError
-from oplet.tools.selection.needs import Use
 
-__all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Module", "Statement", "Variant", "imported_module", "read_module"]
+__all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Module", "Statement", "imported_module", "read_module"]
 
 #: The attributes looked up in a name: ("a", "b") for `name.a.b`, () for `name` alone.
 Chain = tuple[str, ...]
@@ -20,27 +20,6 @@ Chain = tuple[str, ...]
 _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec"))
 #: Modules whose names in annotations of class bodies matter to dataclasses, although annotations are not evaluated.
 SPECIAL_ANNOTATIONS = ("typing", "typing_extensions", "dataclasses")
-#: The constant in which a kernel's module declares which nodes need the modules that it imports inside functions.
-VARIANTS = "VARIANTS"
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A condition on nodes: those that meet it need a certain module.
-
-    Attributes:
-        inputs: for each of the first inputs, the names of the types that it may have.
-        sparse: whether the node must have a sparse input.
-    """
-
-    inputs: tuple[frozenset[str], ...] = ()
-    sparse: bool = False
-
-    def serves(self, use: Use) -> bool:
-        """Whether a node with this use needs the module."""
-        types = [None if type is None else type.name for type in use.inputs]
-        typed = len(types) >= len(self.inputs) and all(type in group for type, group in zip(types, self.inputs))
-        return typed and (use.sparse or not self.sparse)
 
 
 @dataclass(frozen=True)
@@ -176,7 +155,7 @@ def read_module(
         _whole(statements, statements_of),
         late,
         postponed,
-        _variants(name, statements),
+        read_variants(name, [statement.node for statement in statements if VARIANTS in statement.binds]),
     )
 
 
@@ -205,47 +184,6 @@ def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
                 continue
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             yield node
-
-
-def _variants(module: str, statements: Iterable[Statement]) -> dict[str, Variant]:
-    """The value of the module's `VARIANTS`."""
-    found: dict[str, Variant] = {}
-    for statement in statements:
-        if VARIANTS in statement.binds and isinstance(statement.node, (ast.Assign, ast.AnnAssign)):
-            try:
-                found.update((ast.literal_eval(k), _variant(v)) for k, v in _pairs(statement.node.value))
-            except (TypeError, ValueError):
-                raise BuildError(
-                    f"{VARIANTS} of {module} must be written out, as in "
-                    f'{VARIANTS} = {{"package.module": {{"inputs": ((TensorType.FLOAT32,), (TensorType.INT8,)), "sparse": True}}}}.'
-                ) from None
-    return found
-
-
-def _pairs(node: ast.expr | None) -> Iterator[tuple[ast.expr, ast.expr]]:
-    if not isinstance(node, ast.Dict):
-        raise ValueError
-    for key, value in zip(node.keys, node.values):
-        if key is None:
-            raise ValueError
-        yield key, value
-
-
-def _variant(node: ast.expr) -> Variant:
-    parts = {ast.literal_eval(key): value for key, value in _pairs(node)}
-    inputs, sparse = parts.pop("inputs", None), parts.pop("sparse", None)
-    if parts or (inputs is None and sparse is None):
-        raise ValueError
-    groups = [] if inputs is None else _members(inputs)
-    names = (frozenset(e.attr for e in _members(group) if isinstance(e, ast.Attribute)) for group in groups)
-    return Variant(tuple(names), sparse is not None and ast.literal_eval(sparse) is True)
-
-
-def _members(node: ast.expr) -> list[ast.expr]:
-    """The elements of a tuple of tuples or of enum members."""
-    if not isinstance(node, ast.Tuple) or not all(isinstance(e, (ast.Tuple, ast.Attribute)) for e in node.elts) or not node.elts:
-        raise ValueError
-    return node.elts
 
 
 def _is_dunder_all(node: ast.stmt) -> bool:

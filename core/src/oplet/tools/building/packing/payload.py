@@ -1,4 +1,4 @@
-"""A bundle of kernels, the core that runs them and, if wanted, the models; written as a .pyz program or as a wheel."""
+"""The payload of a program: kernels, the core that runs them and, if wanted, the models; written as a .pyz program or as a wheel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from oplet.tools.building.packing.bytecode import LOADER, compiled
 from oplet.tools.building.packing.program_modules import contents_module, licence_files, main_module
 from oplet.tools.building.packing.wheel import CoreParts, write_wheel
 
-__all__ = ["INTERPRETER", "Bundle", "make_bundle", "write_bundle_wheel", "write_pyz"]
+__all__ = ["INTERPRETER", "Payload", "make_payload", "write_payload_wheel", "write_pyz"]
 
 #: The interpreter in a program's first line (#!).
 INTERPRETER = "/usr/bin/env python3"
@@ -32,7 +32,7 @@ _NEEDS_ML_DTYPES = (TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FL
 
 
 @dataclass(frozen=True)
-class Bundle:
+class Payload:
     """Contents of a program, or of a wheel with the core.
 
     Attributes:
@@ -65,7 +65,7 @@ class Bundle:
         return f"oplet/{_MODELS}/{name}.tflite"
 
 
-def make_bundle(
+def make_payload(
     cut: CutPackage,
     version: str,
     *,
@@ -73,8 +73,8 @@ def make_bundle(
     with_models: bool = False,
     command: bool = True,
     any_custom_options: bool = False,
-) -> Bundle:
-    """Bundle kernels with the core that runs them.
+) -> Payload:
+    """Payload kernels with the core that runs them.
 
     Args:
         cut: the kernels.
@@ -99,7 +99,7 @@ def make_bundle(
         custom_options=any_custom_options or reads_options,
     )
     sources = {source.name: source for source in (*cut.sources, distribution("oplet"), distribution("flatbuffers"))}
-    return Bundle(
+    return Payload(
         name=name,
         version=version,
         core=core,
@@ -110,11 +110,11 @@ def make_bundle(
     )
 
 
-def write_pyz(bundle: Bundle, target: Path, *, interpreter: str = INTERPRETER, bytecode: bool = True) -> Path:
-    """Write a bundle as a .pyz program; the same bundle and Python give the same bytes.
+def write_pyz(payload: Payload, target: Path, *, interpreter: str = INTERPRETER, bytecode: bool = True) -> Path:
+    """Write a payload as a .pyz program; the same payload and Python give the same bytes.
 
     Args:
-        bundle: the contents.
+        payload: the contents.
         target: the file.
         interpreter: the interpreter in its first line (#!), "" for no such line.
         bytecode: include modules compiled for the running version of Python, which then starts the program faster.
@@ -123,41 +123,41 @@ def write_pyz(bundle: Bundle, target: Path, *, interpreter: str = INTERPRETER, b
         BuildError: a module does not compile.
         OSError: the file cannot be written.
     """
-    numpy = dict(bundle.requires)["numpy"]
-    sources = {**bundle.core, **bundle.kernels, "__main__.py": main_module(bundle.name, numpy)}
+    numpy = dict(payload.requires)["numpy"]
+    sources = {**payload.core, **payload.kernels, "__main__.py": main_module(payload.name, numpy)}
 
     def files(headers: Mapping[str, int]) -> dict[str, bytes]:
-        modules = {**sources, "oplet/app.py": bundle.contents(headers)}
+        modules = {**sources, "oplet/app.py": payload.contents(headers)}
         if bytecode:
             modules |= compiled(modules)
             # Importing oplet, which the program does first, activates the compiled modules.
             modules["oplet/__init__.py"] += f"import {LOADER}\n".encode()
-        return {**modules, **licence_files("licenses", bundle.sources)}
+        return {**modules, **licence_files("licenses", payload.sources)}
 
-    models = {bundle.model_file(name): content for name, content in bundle.models.items()}
+    models = {payload.model_file(name): content for name, content in payload.models.items()}
     write_archive(target, models, files, interpreter)
     return target
 
 
-def write_bundle_wheel(bundle: Bundle, cut: CutPackage, directory: Path) -> Path:
-    """Write a bundle as a wheel; if it has models, the wheel installs a command that runs them.
+def write_payload_wheel(payload: Payload, cut: CutPackage, directory: Path) -> Path:
+    """Write a payload as a wheel; if it has models, the wheel installs a command that runs them.
 
     Args:
-        bundle: the contents.
+        payload: the contents.
         cut: the kernels' package in it.
         directory: the folder to write into.
 
     Raises:
         BuildError: as in `write_wheel`.
     """
-    files = {**bundle.core, **bundle.kernels}
+    files = {**payload.core, **payload.kernels}
     command = ""
-    if bundle.models:
-        files |= {bundle.model_file(name): content for name, content in bundle.models.items()}
-        files["oplet/app.py"] = bundle.contents(None)
+    if payload.models:
+        files |= {payload.model_file(name): content for name, content in payload.models.items()}
+        files["oplet/app.py"] = payload.contents(None)
         command = "oplet.app:main"
-    requires = tuple(requirement for _, requirement in bundle.requires)
-    return write_wheel(cut, bundle.version, directory, CoreParts(files, requires, bundle.sources, command))
+    requires = tuple(requirement for _, requirement in payload.requires)
+    return write_wheel(cut, payload.version, directory, CoreParts(files, requires, payload.sources, command))
 
 
 def _named(models: Sequence[Model]) -> dict[str, bytes]:
