@@ -26,7 +26,7 @@ from fuzz.worker import PROGRESS
 from oplet.model.files.whole_file import write_whole
 from oplet.tools.subprocesses import python_process
 
-__all__ = ["BAD", "Campaign"]
+__all__ = ["FAILURES", "Campaign"]
 
 #: Seconds after which a model hangs: of the processor's time, as other programs may have the machine; and of the clock's.
 _HANG_SECONDS = 10.0
@@ -39,7 +39,7 @@ _START_SECONDS = 240.0
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 #: Numbers that a process goes through before another takes its place.
-_LIFE = 40_000
+_NUMBERS_PER_PROCESS = 40_000
 
 #: Findings of a kind that are kept with their numbers.
 _KEPT = 5
@@ -48,7 +48,7 @@ _KEPT = 5
 _STARTING = -2
 
 #: Kinds of findings that must not be.
-BAD = ("crash", "hang", "escaped", "memory", "slow", "wrong", "warned")
+FAILURES = ("crash", "hang", "escaped", "memory", "slow", "wrong", "warned")
 
 
 class Campaign:
@@ -90,7 +90,7 @@ class Campaign:
     @property
     def clean(self) -> bool:
         """Whether every model was run or refused as it should be; accidents and differences do not count."""
-        return not any(key.split()[1] in BAD for key in self.findings)
+        return not any(key.split()[1] in FAILURES for key in self.findings)
 
     def run(self) -> None:
         """Run until all numbers were run; an interrupt saves what was counted."""
@@ -109,7 +109,7 @@ class Campaign:
     def _process(self, page_path: str, page: mmap.mmap) -> None:
         """Run a worker until it has done its share, dies or hangs."""
         engine, first = self._engine, self.next[self._engine]
-        share = self.first + ((first - self.first) // _LIFE + 1) * _LIFE
+        share = self.first + ((first - self.first) // _NUMBERS_PER_PROCESS + 1) * _NUMBERS_PER_PROCESS
         stop = min(self.stop, share)
         self._answered = 0
         PROGRESS.pack_into(page, 0, _STARTING)

@@ -11,7 +11,7 @@ from fuzz.exercise import Run
 from fuzz.run_model import Outcome
 from oplet import TensorType
 
-__all__ = ["beside_numpy"]
+__all__ = ["compare_with_numpy"]
 
 #: Of the largest value: engines that add in another order differ by less.
 _TOLERANCE = 1e-3
@@ -29,7 +29,7 @@ _FLOATS = frozenset({TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64,
 Again = Callable[[str], tuple[Outcome, Run]]
 
 
-def beside_numpy(outcome: Outcome, run: Run, engine: str, again: Again) -> Outcome:
+def compare_with_numpy(outcome: Outcome, run: Run, engine: str, again: Again) -> Outcome:
     """The outcome, or what is different with numpy's kernels: "wrong" where both must agree to the bit, else "differs".
 
     Args:

@@ -14,7 +14,7 @@ from fuzz.choices import Choices
 from fuzz.engines import Engine
 from fuzz.file_mutations import BESIDE
 from fuzz.input_values import value_for
-from fuzz.watchdog import Stopper
+from fuzz.watchdog import Watchdog
 from oplet import Interpreter, Limits, Model, ModelBuilder
 
 __all__ = ["Run", "make_folder"]
@@ -52,15 +52,15 @@ class Run:
         self.outputs: list[Any] = []
         self.runner: Any = None
         self._since = time.process_time()
-        self._stopper: Stopper | None = None
+        self._watchdog: Watchdog | None = None
         self._most = 0
 
     def enter(self, stage: str) -> None:
         """Another stage begins."""
         self.stop()
         self.stage = stage
-        if self._stopper is not None and self.runner is not None:
-            self._stopper.begin(self.runner)
+        if self._watchdog is not None and self.runner is not None:
+            self._watchdog.begin(self.runner)
 
     def stop(self) -> None:
         """The stage ends."""
@@ -69,9 +69,11 @@ class Run:
             self.longest, self.slowest = now - self._since, self.stage
         self._since = now
 
-    def begin(self, data: bytes, choices: Choices, engine: Engine, limits: Limits, folder: str, stopper: Stopper | None) -> None:
+    def begin(
+        self, data: bytes, choices: Choices, engine: Engine, limits: Limits, folder: str, watchdog: Watchdog | None
+    ) -> None:
         """Make the interpreter."""
-        self._stopper = stopper
+        self._watchdog = watchdog
         told: dict[str, Any] = {
             "limits": limits,
             "experimental_preserve_all_tensors": choices.chance(10),

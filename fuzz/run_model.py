@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from fuzz.choices import Choices, SeededChoices
 from fuzz.engines import DEFAULT, DOCUMENTED, LIMITS, Engine, opened
 from fuzz.exercise import Run
-from fuzz.watchdog import Stopper
+from fuzz.watchdog import Watchdog
 from oplet import Limits
 from oplet.errors import OpletError
 
@@ -69,10 +69,10 @@ def run_model(
         run: takes notes of what is done.
     """
     run = run or Run()
-    stopper = _stopper() if limits is DEFAULT else None
+    watchdog = _watchdog() if limits is DEFAULT else None
     _WARNED.clear()
     try:
-        run.begin(data, choices, engine or opened("numpy"), limits, folder, stopper)
+        run.begin(data, choices, engine or opened("numpy"), limits, folder, watchdog)
         run.use(choices, plain=not resize)
     except OpletError as error:
         outcome = _told(error, run.stage)
@@ -81,8 +81,8 @@ def run_model(
     else:
         outcome = Outcome("ok", run.stage)
     finally:
-        if stopper is not None:
-            stopper.end()
+        if watchdog is not None:
+            watchdog.end()
         run.stop()
     try:
         run.close()
@@ -97,8 +97,8 @@ def run_model(
 
 
 @cache
-def _stopper() -> Stopper:
-    return Stopper()
+def _watchdog() -> Watchdog:
+    return Watchdog()
 
 
 #: Warnings since the last model began: their class, place and words.

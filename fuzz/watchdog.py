@@ -6,13 +6,13 @@ import threading
 import time
 from typing import Any
 
-__all__ = ["PATIENCE", "Stopper"]
+__all__ = ["TIMEOUT", "Watchdog"]
 
 #: Seconds after which a run is asked to stop.
-PATIENCE = 2.0
+TIMEOUT = 2.0
 
 
-class Stopper:
+class Watchdog:
     """Calls `cancel` of the interpreter that was last told to it, again and again, once its time is over."""
 
     def __init__(self) -> None:
@@ -33,5 +33,5 @@ class Stopper:
         while True:
             time.sleep(0.25)
             runner = self._runner
-            if runner is not None and time.monotonic() - self._since > PATIENCE:
+            if runner is not None and time.monotonic() - self._since > TIMEOUT:
                 runner.cancel()

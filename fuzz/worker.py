@@ -18,7 +18,7 @@ from typing import Any
 
 from fuzz.choices import SeededChoices
 from fuzz.corpus import Seeds, load_seeds
-from fuzz.differential import beside_numpy
+from fuzz.differential import compare_with_numpy
 from fuzz.engines import LIMITS, engine_of, limits_of, opened
 from fuzz.exercise import Run, make_folder
 from fuzz.mutate import mutated
@@ -65,7 +65,7 @@ def outcome_of(seeds: Seeds, number: int, engine: str = "numpy", folder: str = "
 
     run = run or Run()
     outcome = once(engine, run)
-    return outcome if engine == "numpy" else beside_numpy(outcome, run, engine, again)
+    return outcome if engine == "numpy" else compare_with_numpy(outcome, run, engine, again)
 
 
 class _Peak:

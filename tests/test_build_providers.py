@@ -24,7 +24,7 @@ from oplet.tools.building.providers import passed_over_sentences
 from oplet.tools.selection.check import check_installed
 from oplet.tools.selection.lock import Lock, lock_of
 from oplet.tools.selection.needs import needs_of
-from oplet.tools.selection.providers import serve
+from oplet.tools.selection.providers import find_providers
 from oplet.tools.selection.resolver_code import resolver_code
 
 #: A package's module, whose kernel multiplies.
@@ -199,7 +199,7 @@ def test_no_costlier_one_is_behind_the_one_that_was_taken(install, model, tmp_pa
 def test_behind_one_that_may_decline_the_next_is_selected_and_locked(install, model, tmp_path) -> None:
     install("choosy_ops", "ABS", factor="3", **DECLINES)
     path = model("ABS", "int32")
-    served = serve(needs_of([path]), PluginManager())
+    served = find_providers(needs_of([path]), PluginManager())
     made = importlib.util.module_from_spec(importlib.util.spec_from_loader("made_for_choosy", loader=None))
     exec(resolver_code(served), made.__dict__)
     interpreter = Interpreter(str(path), op_resolver=made.resolver(), plugins=[])

@@ -161,7 +161,7 @@ def test_tf_lite_is_answered_where_tensorflow_is_not_installed(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [WithoutTensorFlow if f is PathFinder else f for f in sys.meta_path])
     with intercept_imports({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, ()), pytest.raises(ModuleNotFoundError):
         import tensorflow.lite  # many programs ask so whether TensorFlow is there
-    with intercept_imports({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, (), bare=True):
+    with intercept_imports({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, (), without_tensorflow=True):
         import tensorflow as tf
 
         assert (tf.lite.Interpreter, tf.lite.experimental.load_delegate) == (1, 2)

@@ -17,7 +17,7 @@ from fuzz.byte_mutations import damage
 from fuzz.campaign import Campaign
 from fuzz.choices import SeededChoices
 from fuzz.corpus import load_seeds
-from fuzz.differential import beside_numpy
+from fuzz.differential import compare_with_numpy
 from fuzz.engines import TURNS, engine_of, installed, limits_of, turns_of
 from fuzz.exercise import Run
 from fuzz.mutate import mutated
@@ -130,7 +130,7 @@ def test_an_engine_that_answers_otherwise_is_found() -> None:
         return Outcome(kind, "read", "" if kind == "ok" else "InvokeError"), run
 
     def judged(mine: tuple[Outcome, Run], numpy: tuple[Outcome, Run]) -> str:
-        return beside_numpy(*mine, "numba", lambda engine: numpy if engine == "numpy" else mine).kind
+        return compare_with_numpy(*mine, "numba", lambda engine: numpy if engine == "numpy" else mine).kind
 
     assert judged(ran(2), ran(2)) == "ok"
     assert judged(ran(2), ran(3)) == "wrong"

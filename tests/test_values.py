@@ -14,11 +14,11 @@ import pytest
 from oplet import Interpreter
 from oplet.errors import TensorError
 from oplet.testing import Spec, one_op_model
-from oplet.tools.running.formatting import described, head
+from oplet.tools.running.formatting import describe_value, preview
 from oplet.tools.running.inputs import load_input
 from oplet.tools.running.outputs import save_outputs
 from oplet.tools.running.run import Value
-from oplet.tools.running.values.conversion import fit
+from oplet.tools.running.values.conversion import convert_input
 from oplet.tools.running.values.notices import Notice
 from oplet.tools.running.values.quantization import dequantize, quantization_of
 from oplet.tuning.random_inputs import random_input
@@ -46,7 +46,7 @@ def details(shape: Any, dtype: Any, scale: Any = None, zero_point: Any = 0, axis
 
 def fitted(value: Any, to: dict[str, Any], **options: Any) -> tuple[Any, list[Notice]]:
     told: list[Notice] = []
-    return fit(value, to, "x", "file", tell=told.append, **options), told
+    return convert_input(value, to, "x", "file", tell=told.append, **options), told
 
 
 # The arithmetic ----------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_clamped_values_of_many_blocks_are_counted_together() -> None:
 
 def test_without_anybody_to_tell_a_warning_is_raised() -> None:
     with pytest.warns(UserWarning, match="1 of 1 values of 'file' were clamped"):
-        fit([1000.0], details([1], np.int8, 0.5), "x", "file")
+        convert_input([1000.0], details([1], np.int8, 0.5), "x", "file")
 
 
 @pytest.mark.parametrize(
@@ -240,18 +240,18 @@ def test_integers_of_4_bits_have_16_values() -> None:
 
 def test_an_output_whose_quantization_cannot_be_applied_is_shown_raw_and_not_written() -> None:
     value = Value("x", np.array([1, 2], np.int8), details([2], np.int8, 0.5, block=2))
-    assert head(value).startswith("1, 2: raw, The values of 'x' have no real numbers")
-    assert described(value)[1] == "int8 (scale 0.5, zero point 0)"
+    assert preview(value).startswith("1, 2: raw, The values of 'x' have no real numbers")
+    assert describe_value(value)[1] == "int8 (scale 0.5, zero point 0)"
     with pytest.raises(TensorError, match="give --raw"):
         value.told  # noqa: B018
     assert replace(value, raw=True).told.tolist() == [1, 2]
-    assert head(replace(value, raw=True)) == "1, 2"
+    assert preview(replace(value, raw=True)) == "1, 2"
 
 
 def test_the_first_values_of_slices_have_their_own_scales() -> None:
     value = Value("x", np.array([[2, 2], [4, 4]], np.int8), details([2, 2], np.int8, [0.5, 0.25], axis=1))
-    assert head(value) == "1, 0.5, 2, 1"
-    assert described(value)[1] == "int8 (2 scales along dimension 1)"
+    assert preview(value) == "1, 0.5, 2, 1"
+    assert describe_value(value)[1] == "int8 (2 scales along dimension 1)"
 
 
 # Every other type --------------------------------------------------------------------------------------------------------

@@ -40,9 +40,9 @@ def behind(
     settings = settings_of(context, p, debug)
     from oplet.errors import DelegateError, ModelError
     from oplet.texts import one_line
-    from oplet.tools.behind.launch import Account, run_behind
+    from oplet.tools.behind.launch import UsageReport, run_behind
 
-    account = Account()
+    report = UsageReport()
     code: int | str | None = 0
     try:
         run_behind(
@@ -54,10 +54,10 @@ def behind(
             delegates=delegate or (),
             num_threads=num_threads,
             tensorflow=tensorflow,
-            account=account,
+            report=report,
         )
     except (ModelError, DelegateError):
-        if not account.answered and not account.models:
+        if not report.answered and not report.models:
             raise
         _tell()
         code = 1
@@ -67,7 +67,7 @@ def behind(
         _tell()
         code = 130 if isinstance(sys.exc_info()[1], KeyboardInterrupt) else 1
     sys.stdout.flush()
-    typer.echo(f"oplet: {one_line(str(account))}", err=True)
+    typer.echo(f"oplet: {one_line(str(report))}", err=True)
     sys.exit(code)
 
 
@@ -75,7 +75,11 @@ def _tell() -> None:
     """The program's traceback, from its own first line on."""
     kind, error, traceback = sys.exc_info()
     begin = traceback
-    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("oplet", "runpy", "importlib"):
+    while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in (
+        "oplet",
+        "runpy",
+        "importlib",
+    ):
         begin = begin.tb_next
     if kind is not None and error is not None:
         sys.excepthook(kind, error.with_traceback(begin or traceback), begin or traceback)

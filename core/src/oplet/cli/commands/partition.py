@@ -14,7 +14,7 @@ from oplet.texts import one_line
 
 if TYPE_CHECKING:
     from oplet.cli.console import Printer
-    from oplet.tools.partitioning.partition import NodePlace, Partitioning, SubgraphPartitioning, Traffic
+    from oplet.tools.partitioning.partition import NodeAssignment, Partitioning, SubgraphPartitioning, Traffic
 
 __all__ = ["partition"]
 
@@ -115,7 +115,7 @@ def _print_subgraph(printer: Printer, result: Partitioning, subgraph: SubgraphPa
         printer.table(f"{title}: nodes", ["node#", "op", "version#", "goes to", "why it stays"], rows)
 
 
-def _why(node: NodePlace) -> str:
+def _why(node: NodeAssignment) -> str:
     return "; ".join(f"{delegate}: {reason or 'not claimed'}" for delegate, reason in node.why.items())
 
 

@@ -79,7 +79,7 @@ def run(
     from oplet.cli.console import Printer, print_json
     from oplet.cli.notices import NoticePrinter
     from oplet.model.files.whole_file import check_target
-    from oplet.tools.running.formatting import as_json, highest
+    from oplet.tools.running.formatting import as_json, highest_scores
     from oplet.tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.running.run import run_model
 
@@ -106,21 +106,21 @@ def run(
     if output is not None:
         save_outputs({value.name: value.told for value in result.outputs}, output)
     wanted = top is not None or labels is not None
-    highest_scores = highest(result, top or _DEFAULT_TOP, names, str(labels), tell.warn) if wanted else None
+    highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), tell.warn) if wanted else None
     if json:
-        print_json(as_json(result, str(output or ""), highest_scores))
+        print_json(as_json(result, str(output or ""), highest))
         return
     printer = Printer()
     _print_values(printer, result, seed)
-    if highest_scores is not None:
-        _print_top(printer, highest_scores, bool(names))
+    if highest is not None:
+        _print_top(printer, highest, bool(names))
     if output is not None:
         printer.line()
         printer.line(f"written to {output}", "dim")
 
 
 def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
-    from oplet.tools.running.formatting import described, head
+    from oplet.tools.running.formatting import describe_value, preview
 
     served = ", ".join(f"{count} by {who}" for who, count in result.providers.items()) or "none"
     printer.line(f"nodes: {served}", "dim")
@@ -128,8 +128,8 @@ def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
         printer.line(result.choice, "dim")
     sources = [f"random, seed {seed}" if value.source == "random" else value.source for value in result.inputs]
     columns = ["name", "type", "shape", "from", "values"]
-    printer.table("inputs", columns, [(*described(v), source, head(v)) for v, source in zip(result.inputs, sources)])
-    printer.table("outputs", ["name", "type", "shape", "values"], [(*described(v), head(v)) for v in result.outputs])
+    printer.table("inputs", columns, [(*describe_value(v), source, preview(v)) for v, source in zip(result.inputs, sources)])
+    printer.table("outputs", ["name", "type", "shape", "values"], [(*describe_value(v), preview(v)) for v in result.outputs])
 
 
 def _print_top(printer: Printer, top: dict[str, list[Score]], labelled: bool) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.serving.resolver import Claim
     from oplet.plugins.manager import PluginManager
-    from oplet.tools.selection.providers import Served
+    from oplet.tools.selection.providers import ServedOp
 
 __all__ = ["select"]
 
@@ -79,13 +79,13 @@ def select(
         raise typer.Exit(_check(check, opened, all_codes, plugins, prefer, json))
     from oplet.tools.selection.generated_files import write_generated
     from oplet.tools.selection.needs import SelectionError, needs_of
-    from oplet.tools.selection.providers import serve
+    from oplet.tools.selection.providers import find_providers
 
     try:
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="--op") from error
-    served = serve(needs, plugins, prefer=prefer)
+    served = find_providers(needs, plugins, prefer=prefer)
     made: dict[Path, str] = {}  # everything is made before anything is written
     if output is not None:
         from oplet.tools.selection.resolver_code import resolver_code
@@ -105,7 +105,7 @@ def select(
     _show(served, list(made), json)
 
 
-def _show(served: list[Served], written: list[Path], json: bool) -> None:
+def _show(served: list[ServedOp], written: list[Path], json: bool) -> None:
     from oplet.cli.console import Printer, print_json
 
     if json:
@@ -128,12 +128,12 @@ def _packages(claims: Iterable[Claim]) -> str:
     return ", ".join(dict.fromkeys(str(claim.provenance) for claim in claims))
 
 
-def _ranges(each: Served) -> str:
+def _ranges(each: ServedOp) -> str:
     spans = ((c.min_version, c.max_version) for c in each.claims)
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def _described(each: Served) -> dict[str, Any]:
+def _described(each: ServedOp) -> dict[str, Any]:
     return {
         "op": each.need.name,
         "custom": each.need.custom,

@@ -2,7 +2,7 @@
 
 Programs import it from `tflite_runtime.interpreter`, `ai_edge_litert.interpreter`, `tensorflow.lite` (`tf.lite`) or
 `tensorflow.lite.python.interpreter`. Who is part of oplet, of its plugins (the litert delegate imports LiteRT), of LiteRT or of
-TensorFlow itself gets the module that is installed. Nothing of the installation changes: the doors hang in `sys.meta_path`.
+TensorFlow itself gets the module that is installed. Nothing of the installation changes: the hooks hang in `sys.meta_path`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["INTERCEPTED", "intercept_imports"]
 INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
 
 #: TensorFlow's public names, where it is installed: each module with those of its names that are LiteRT's.
-_PUBLIC = {
+_LITE_NAMES = {
     f"tensorflow.{version}lite{part}": names
     for version in ("_api.v2.", "_api.v2.compat.v1.", "_api.v2.compat.v2.")
     for part, names in (("", ("Interpreter",)), (".experimental", ("OpResolverType", "load_delegate")))
 }
 
 #: TensorFlow's public names where it is not installed, and programs are to believe that a part of it is.
-_BARE = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
+_LITE_STUBS = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
 
 
 class _InterceptedModule(ModuleType):
@@ -39,19 +39,19 @@ class _InterceptedModule(ModuleType):
     Args:
         name: the module's name.
         names: oplet's names.
-        insiders: top-level packages that get the installed module.
+        exempt: top-level packages that get the installed module.
         finders: who finds the installed one.
     """
 
-    def __init__(self, name: str, names: Mapping[str, Any], insiders: Collection[str], finders: _ImportHooks) -> None:
+    def __init__(self, name: str, names: Mapping[str, Any], exempt: Collection[str], finders: _ImportHooks) -> None:
         super().__init__(name, f"{name}, answered by oplet.")
         self.__dict__["__all__"] = list(names)
-        self.__dict__["_parts"] = (names, insiders, finders)
+        self.__dict__["_parts"] = (names, exempt, finders)
 
     def __getattr__(self, name: str) -> Any:
-        names, insiders, finders = self.__dict__["_parts"]
+        names, exempt, finders = self.__dict__["_parts"]
         asking = sys._getframe(1).f_globals.get("__name__", "")
-        if asking.partition(".")[0] in insiders:
+        if asking.partition(".")[0] in exempt:
             return getattr(finders.installed(self.__name__), name)
         if name in names:
             return names[name]
@@ -62,12 +62,12 @@ class _InterceptedModule(ModuleType):
 
 
 class _ImportHooks(MetaPathFinder, Loader):
-    """Finds the doors, and patches TensorFlow's public names when TensorFlow makes them."""
+    """Finds the hooks, and patches TensorFlow's public names when TensorFlow makes them."""
 
-    def __init__(self, names: Mapping[str, Any], insiders: Collection[str], bare: bool) -> None:
+    def __init__(self, names: Mapping[str, Any], exempt: Collection[str], without_tensorflow: bool) -> None:
         self._names = names
-        self._bare = bare
-        self._insiders = insiders
+        self._without_tensorflow = without_tensorflow
+        self._exempt = exempt
         self._installed: dict[str, ModuleType] = {}
         self._patched: list[tuple[ModuleType, dict[str, Any]]] = []
         self.used: dict[str, None] = {}
@@ -76,32 +76,32 @@ class _ImportHooks(MetaPathFinder, Loader):
         """The spec of a door, of a package around one that is not installed, or of a module to patch; None for all others."""
         if fullname in INTERCEPTED:  # asked for in a package that is there
             return ModuleSpec(fullname, self, origin="oplet")
-        if fullname in _PUBLIC:
+        if fullname in _LITE_NAMES:
             spec = self._elsewhere(fullname, path)
             if spec is not None and spec.loader is not None:
                 spec.loader = _PatchingLoader(spec.loader, self)
             return spec
-        around = fullname in _BARE or any(door.startswith(f"{fullname}.") for door in INTERCEPTED)
-        if fullname.partition(".")[0] == "tensorflow" and not self._bare:
+        around = fullname in _LITE_STUBS or any(door.startswith(f"{fullname}.") for door in INTERCEPTED)
+        if fullname.partition(".")[0] == "tensorflow" and not self._without_tensorflow:
             return None
         if around and self._elsewhere(fullname, path) is None:
             return ModuleSpec(fullname, self, origin="oplet", is_package=True)
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """An empty package for those around the doors, a door else."""
+        """An empty package for those around the hooks, a door else."""
         if spec.submodule_search_locations is None:
-            return _InterceptedModule(spec.name, self._names, self._insiders, self)
-        return _EnclosingPackage(spec.name, {name: self._names[name] for name in _BARE.get(spec.name, ())})
+            return _InterceptedModule(spec.name, self._names, self._exempt, self)
+        return _EnclosingPackage(spec.name, {name: self._names[name] for name in _LITE_STUBS.get(spec.name, ())})
 
     def exec_module(self, module: ModuleType) -> None:
         """Note that somebody came in; there is nothing to run."""
-        if isinstance(module, _InterceptedModule) or module.__name__ in _BARE:
+        if isinstance(module, _InterceptedModule) or module.__name__ in _LITE_STUBS:
             self.used[module.__name__] = None
 
     def patch(self, module: ModuleType) -> None:
         """Give those of TensorFlow's public names other values that are LiteRT's."""
-        names = _PUBLIC[module.__name__]
+        names = _LITE_NAMES[module.__name__]
         self._patched.append((module, {name: vars(module)[name] for name in names if name in vars(module)}))
         vars(module).update((name, self._names[name]) for name in names)
 
@@ -137,7 +137,7 @@ class _ImportHooks(MetaPathFinder, Loader):
 
 
 class _EnclosingPackage(ModuleType):
-    """A package that is not installed: what holds the doors, and TensorFlow's public names of them."""
+    """A package that is not installed: what holds the hooks, and TensorFlow's public names of them."""
 
     def __init__(self, name: str, names: Mapping[str, Any]) -> None:
         super().__init__(name, "Answered by oplet.")
@@ -145,7 +145,7 @@ class _EnclosingPackage(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         inside = f"{self.__name__}.{name}"
-        if inside in _BARE or any(inside == door or door.startswith(f"{inside}.") for door in INTERCEPTED):
+        if inside in _LITE_STUBS or any(inside == door or door.startswith(f"{inside}.") for door in INTERCEPTED):
             return import_module(inside)
         package = self.__name__.partition(".")[0]
         raise AttributeError(
@@ -157,9 +157,9 @@ class _EnclosingPackage(ModuleType):
 class _PatchingLoader(Loader):
     """Loads a module as its own loader does, and then gives some of its names other values."""
 
-    def __init__(self, loader: Any, doors: _ImportHooks) -> None:
+    def __init__(self, loader: Any, hooks: _ImportHooks) -> None:
         self._loader = loader
-        self._doors = doors
+        self._hooks = hooks
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """As the module's own loader does."""
@@ -169,32 +169,34 @@ class _PatchingLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """As the module's own loader does, and then the names."""
         self._loader.exec_module(module)
-        self._doors.patch(module)
-        self._doors.used["tensorflow.lite"] = None
+        self._hooks.patch(module)
+        self._hooks.used["tensorflow.lite"] = None
 
 
 @contextmanager
-def intercept_imports(names: Mapping[str, Any], insiders: Collection[str], *, bare: bool = False) -> Iterator[Mapping[str, None]]:
+def intercept_imports(
+    names: Mapping[str, Any], exempt: Collection[str], *, without_tensorflow: bool = False
+) -> Iterator[Mapping[str, None]]:
     """Have programs' imports of LiteRT's interpreter answered; gives the modules that somebody asked for, as they are asked for.
 
     Args:
         names: what they find there, LiteRT's names.
-        insiders: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
-        bare: answer `tensorflow.lite` also where TensorFlow is not installed. Programs that ask whether it is then go astray.
+        exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
+        without_tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed. Programs that ask whether it is then go astray.
     """
-    doors = _ImportHooks(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *insiders}, bare)
+    hooks = _ImportHooks(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}
-    for name in _PUBLIC:
+    for name in _LITE_NAMES:
         if name in sys.modules:
-            doors.patch(sys.modules[name])
-    sys.meta_path.insert(0, doors)
+            hooks.patch(sys.modules[name])
+    sys.meta_path.insert(0, hooks)
     try:
-        yield doors.used
+        yield hooks.used
     finally:
-        sys.meta_path.remove(doors)
-        doors.undo()
+        sys.meta_path.remove(hooks)
+        hooks.undo()
         for name, module in list(sys.modules.items()):
-            if getattr(getattr(module, "__spec__", None), "loader", None) is doors:
+            if getattr(getattr(module, "__spec__", None), "loader", None) is hooks:
                 del sys.modules[name]
                 package, _, last = name.rpartition(".")
                 if vars(sys.modules.get(package, module)).get(last) is module:

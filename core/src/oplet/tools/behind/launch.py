@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from oplet.errors import ModelError
 from oplet.tools.behind.child_processes import HookInstaller, install_in_child_processes
 from oplet.tools.behind.import_hooks import intercept_imports
-from oplet.tools.behind.litert_names import Account, litert_names, plugin_packages
+from oplet.tools.behind.litert_names import UsageReport, litert_names, plugin_packages
 from oplet.tools.running.delegates import check_delegates
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Account", "run_behind"]
+__all__ = ["UsageReport", "run_behind"]
 
 
 def run_behind(
@@ -37,8 +37,8 @@ def run_behind(
     delegates: Sequence[str] = (),
     num_threads: int | None = None,
     tensorflow: bool = False,
-    account: Account | None = None,
-) -> Account:
+    report: UsageReport | None = None,
+) -> UsageReport:
     """Run a program in this process as Python would run it, with LiteRT's interpreter answered by oplet.
 
     Args:
@@ -50,35 +50,35 @@ def run_behind(
         delegates: for interpreters that the program gives none, see `oplet.delegates.text.parse_delegate`, or "auto".
         num_threads: for interpreters that the program gives no number.
         tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
-        account: where to note what ran, also if the program fails.
+        report: where to note what ran, also if the program fails.
 
     Returns:
-        The account.
+        The report.
 
     Raises:
         ModelError: there is no such program.
         DelegateError: there is no such delegate.
         BaseException: whatever the program raises, SystemExit included.
     """
-    account = account or Account()
+    report = report or UsageReport()
     path = program if is_module else _script(program)
     check_delegates(delegates, plugins)
-    names = litert_names(account, plugins, delegates, num_threads)
+    names = litert_names(report, plugins, delegates, num_threads)
     opener = HookInstaller(blocked, delegates, num_threads, tensorflow)
     with (
-        intercept_imports(names, plugin_packages(), bare=tensorflow) as used,
+        intercept_imports(names, plugin_packages(), without_tensorflow=tensorflow) as used,
         install_in_child_processes(opener),
         _as_main(path, arguments, is_module),
     ):
         try:
-            with _until_threads_end():
+            with _join_threads():
                 if is_module:
                     runpy.run_module(program, run_name="__main__", alter_sys=True)
                 else:
                     _run_script(path)
         finally:
-            account.answered = list(used)
-    return account
+            report.answered = list(used)
+    return report
 
 
 class _Script(SourceFileLoader):
@@ -100,14 +100,14 @@ def _run_script(path: str) -> None:
     before = sys.modules["__main__"]
     sys.modules["__main__"] = module
     try:
-        with _until_threads_end():  # they may look for their main module
+        with _join_threads():  # they may look for their main module
             loader.exec_module(module)
     finally:
         sys.modules["__main__"] = before
 
 
 @contextmanager
-def _until_threads_end() -> Iterator[None]:
+def _join_threads() -> Iterator[None]:
     """Wait for the threads that the program leaves running, as Python does at its end, while oplet still answers their imports."""
     before = set(threading.enumerate())
     try:

@@ -1,4 +1,4 @@
-"""LiteRT's names as oplet answers them behind a program, and the account of what ran."""
+"""LiteRT's names as oplet answers them behind a program, and the report of what ran."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from oplet.tools.running.run import providers_of
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Account", "litert_names", "plugin_packages"]
+__all__ = ["UsageReport", "litert_names", "plugin_packages"]
 
 
-class Account:
+class UsageReport:
     """What a program's interpreters ran.
 
     Attributes:
@@ -40,14 +40,14 @@ class Account:
             total.update(counts)
         return dict(total.most_common())
 
-    def begin(self, interpreter: Interpreter) -> int:
+    def add_interpreter(self, interpreter: Interpreter) -> int:
         """An interpreter was made; returns its number."""
         self.models[interpreter._model.name] += 1
         number = len(self._nodes)
-        self.note(number, interpreter)
+        self.update_nodes(number, interpreter)
         return number
 
-    def note(self, number: int, interpreter: Interpreter) -> None:
+    def update_nodes(self, number: int, interpreter: Interpreter) -> None:
         """Look at what serves its nodes now."""
         self._nodes[number] = providers_of(interpreter)
 
@@ -62,7 +62,9 @@ class Account:
         return f"answered {', '.join(self.answered)}; ran {models}: {served}"
 
 
-def litert_names(account: Account, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None) -> dict[str, Any]:
+def litert_names(
+    report: UsageReport, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None
+) -> dict[str, Any]:
     """LiteRT's names; interpreters have the defaults of the command line and are accounted for."""
 
     class Accounted(Interpreter):
@@ -72,11 +74,11 @@ def litert_names(account: Account, plugins: PluginManager, delegates: Sequence[s
             if len(given) < 4 and named.get("num_threads") is None:
                 named["num_threads"] = num_threads
             super().__init__(*given, **{"plugins": plugins, **named})
-            self._number = account.begin(self)
+            self._number = report.add_interpreter(self)
 
         def allocate_tensors(self) -> None:
             super().allocate_tensors()
-            account.note(self._number, self)  # kernels may have declined nodes
+            report.update_nodes(self._number, self)  # kernels may have declined nodes
 
     class AccountedWithCustomOps(InterpreterWithCustomOps, Accounted):
         pass

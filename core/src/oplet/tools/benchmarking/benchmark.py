@@ -195,21 +195,21 @@ def benchmark_model(
         profiler=profiler,
     )
     spans[0] = _until_now(spans[0])
-    named = ModelRunner(interpreter, signature)
-    index = interpreter._subgraph_of(named.signature) if named.signature else 0
+    runner = ModelRunner(interpreter, signature)
+    index = interpreter._subgraph_of(runner.signature) if runner.signature else 0
     if compare and index:
-        raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{named.signature}' is subgraph {index}.")
-    _resize(interpreter, index, named, shapes or {})
-    given = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
-    values = {name: value for name, (value, _) in named.complete(given, seed).items()}
+        raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {index}.")
+    _resize(interpreter, index, runner, shapes or {})
+    given = load_inputs(inputs, runner.inputs, raw=raw, tell=notify)
+    values = {name: value for name, (value, _) in runner.complete(given, seed).items()}
     for name, value in values.items():
-        interpreter._resize(named.inputs[name]["index"], value.shape, index)
+        interpreter._resize(runner.inputs[name]["index"], value.shape, index)
     spans.append(Span("allocate", time.perf_counter(), 0.0))
     interpreter._allocate(index)
     spans[1] = _until_now(spans[1])
     resident_allocated = resident_bytes()
     for name, value in values.items():
-        interpreter._set(named.inputs[name]["index"], value, index)
+        interpreter._set(runner.inputs[name]["index"], value, index)
 
     def invoke() -> None:
         interpreter._invoke(index)
@@ -235,7 +235,7 @@ def benchmark_model(
             resident=resident_bytes(),
             peak=peak_bytes(),
         )
-        fed = {named.inputs[name]["index"]: value for name, value in values.items()}
+        fed = {runner.inputs[name]["index"]: value for name, value in values.items()}
         rivals = [LiteRTRunner(name, model, fed, num_threads) for name in compare]
         invokes = [invoke, *(rival.invoke for rival in rivals)]
         runs, *others = _rounds(invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", tell)
@@ -245,7 +245,7 @@ def benchmark_model(
     names = node_names(interpreter)
     return Benchmark(
         model=os.fspath(model),
-        signature=named.signature,
+        signature=runner.signature,
         inputs={name: (_type(value), value.shape) for name, value in values.items()},
         num_threads=num_threads,
         delegated=[
@@ -290,15 +290,15 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, shape
 
 
-def _resize(interpreter: Interpreter, subgraph: int, named: ModelRunner, shapes: Mapping[str, Sequence[int]]) -> None:
+def _resize(interpreter: Interpreter, subgraph: int, runner: ModelRunner, shapes: Mapping[str, Sequence[int]]) -> None:
     for name, shape in shapes.items():
-        if name not in named.inputs:
-            known = ", ".join(f"'{known}'" for known in named.inputs) or "none"
+        if name not in runner.inputs:
+            known = ", ".join(f"'{known}'" for known in runner.inputs) or "none"
             raise TensorError(f"There is no input '{name}' to give a shape; the inputs are {known}.")
-        details = named.inputs[name]
+        details = runner.inputs[name]
         interpreter._resize(details["index"], tuple(shape), subgraph)
         fresh = interpreter._get_tensor_details(details["index"], subgraph)
-        named.inputs[name] = details | fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
+        runner.inputs[name] = details | fresh | {"name": details["name"], "shape_signature": fresh["shape"]}
 
 
 def _rounds(

@@ -61,9 +61,9 @@ def tune_model(
     verify(model)
     given = {}
     if inputs:
-        named = ModelRunner(open((), ()))
-        loaded = load_inputs(inputs, named.inputs, raw=raw, tell=notify)
-        given = {named.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
+        runner = ModelRunner(open((), ()))
+        loaded = load_inputs(inputs, runner.inputs, raw=raw, tell=notify)
+        given = {runner.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
     return choose(
         model,
         plugins,

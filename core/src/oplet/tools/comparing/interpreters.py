@@ -14,7 +14,7 @@ from oplet.ops.context import Node
 from oplet.ops.serving.registration import Registration
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.benchmarking.tune import tune_model
-from oplet.tools.running.delegates import delegate_named, delegates_or_auto
+from oplet.tools.running.delegates import delegates_or_auto, make_delegate
 from oplet.tuning.choosing import auto_bounds
 from oplet.tuning.following import Place
 
@@ -94,7 +94,7 @@ def open_pair(
 
     Args:
         model: the .tflite file.
-        texts: the delegates, see `oplet.tools.running.delegates.delegate_named`; or "auto"; none for the kernels of packages.
+        texts: the delegates, see `oplet.tools.running.delegates.make_delegate`; or "auto"; none for the kernels of packages.
         plugins: where delegates and kernels come from.
         num_threads: threads that kernels may use.
         with_reference: whether neither the built-in kernels nor others are what is compared with.
@@ -115,7 +115,7 @@ def open_pair(
             model, make, bool(choice.candidate.delegates), plugins, num_threads, choice.candidate.prefer, baseline
         ), str(choice)
     if told:
-        return InterpreterPair(model, lambda: [delegate_named(text, plugins) for text in texts], True, plugins, num_threads), ""
+        return InterpreterPair(model, lambda: [make_delegate(text, plugins) for text in texts], True, plugins, num_threads), ""
     return InterpreterPair(model, plugins=plugins, num_threads=num_threads, baseline_prefer=() if with_reference else builtin), ""
 
 

@@ -116,12 +116,14 @@ def _entries(path: Path, details: Mapping[str, Details]) -> dict[str, Any]:
     suffix = path.suffix.lower()
     if suffix == ".npz":
         names = npz_names(path)
-        arrays = {name: read_npz(path, name, _judge) for name in names if name in details or len(names) == len(details) == 1}
+        arrays = {
+            name: read_npz(path, name, _check_header) for name in names if name in details or len(names) == len(details) == 1
+        }
         return arrays if len(names) > 1 or len(details) > 1 else {next(iter(details)): value for value in arrays.values()}
     if suffix == ".npy":
         if len(details) != 1:
             raise TensorError(f"'{path}' holds one array and the model has {len(details)} outputs; give an .npz.")
-        return {next(iter(details)): read_npy(path, _judge)}
+        return {next(iter(details)): read_npy(path, _check_header)}
     if suffix == ".json":
         try:
             content = json.loads(read_file(path).decode("utf-8"))
@@ -135,7 +137,7 @@ def _entries(path: Path, details: Mapping[str, Details]) -> dict[str, Any]:
     raise TensorError(f"'{path}' is of no kind that outputs are saved in; the kinds are .npy, .npz, .json.")
 
 
-def _judge(header: Header, held: int) -> None:
+def _check_header(header: Header, held: int) -> None:
     if header.nbytes > max(_MOST_BYTES, held):
         raise TensorError(f"It holds {header.nbytes} bytes, more than the {_MOST_BYTES} that an output may have here.")
 
@@ -159,9 +161,9 @@ def _in_type(value: Any, details: Details, name: str, path: Path) -> Array:
         return array
     if array.dtype.kind not in "biufc":
         raise TensorError(f"The output '{name}' in '{path}' is of type {array.dtype}, the model's of {dtype}.")
-    scaling = quantization_of(details)
-    if scaling is not None:  # real values, as `oplet run --output` writes them; the tensor's own type is what --raw wrote
-        return scaling.integers(array, name, str(path))[0]
+    quantization = quantization_of(details)
+    if quantization is not None:  # real values, as `oplet run --output` writes them; the tensor's own type is what --raw wrote
+        return quantization.quantize(array, name, str(path))[0]
     with np.errstate(all="ignore"):
         cast = array.astype(dtype)
     if dtype.kind in "iub" and not np.array_equal(cast, array):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["GraphTensor", "NodePlace", "Partition", "Partitioning", "SubgraphPartitioning", "Traffic", "partition_model"]
+__all__ = ["GraphTensor", "NodeAssignment", "Partition", "Partitioning", "SubgraphPartitioning", "Traffic", "partition_model"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class NodePlace:
+class NodeAssignment:
     """A node of the model, and where it would go.
 
     Attributes:
@@ -126,7 +126,7 @@ class SubgraphPartitioning:
     inputs: list[int]
     outputs: list[int]
     tensors: dict[int, GraphTensor]
-    nodes: list[NodePlace]
+    nodes: list[NodeAssignment]
     plan: list[int]
     partitions: list[Partition]
     errors: dict[str, str]
@@ -198,7 +198,9 @@ def partition_model(
     names = _names(delegates)
     result = Partitioning(interpreter._model.name, list(names.values()), error)
     for subgraph, (nodes, plan), reads in zip(interpreter._subgraphs, before, inputs):
-        result.subgraphs.append(_Cut(subgraph, nodes, plan, reads, names, len(result.partitions)).described(not error))
+        result.subgraphs.append(
+            _SubgraphDescriber(subgraph, nodes, plan, reads, names, len(result.partitions)).described(not error)
+        )
     interpreter.close()
     return result
 
@@ -213,7 +215,7 @@ def _names(delegates: Iterable[Delegate]) -> dict[Delegate, str]:
     return names
 
 
-class _Cut:
+class _SubgraphDescriber:
     """One subgraph while it is described."""
 
     def __init__(
@@ -258,7 +260,7 @@ class _Cut:
             return "a delegate took it into a kernel of its caller"
         return "it only checks a delegate's accuracy" if all_asked and not self._reports else ""
 
-    def _place(self, index: int) -> NodePlace:
+    def _place(self, index: int) -> NodeAssignment:
         node = self._nodes[index]
         partition = self._homes.get(index)
         why = {}
@@ -266,7 +268,7 @@ class _Cut:
             why = {self._names[d]: report.unsupported.get(index, "") for d, report in self._reports.items() if report.applied}
         inputs = [-1 if tensor is None else tensor.index for tensor in self._inputs[index]]
         outputs = [tensor.index for tensor in node.outputs]
-        return NodePlace(index, node.op_name, node.version, inputs, outputs, partition, why)
+        return NodeAssignment(index, node.op_name, node.version, inputs, outputs, partition, why)
 
     def _partition(self, index: int, kernel: Node) -> Partition:
         inputs = [tensor for tensor in kernel.inputs if tensor is not None]

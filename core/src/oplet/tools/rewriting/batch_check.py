@@ -15,7 +15,7 @@ from oplet.tools.rewriting.batch_rules import changed_axes
 from oplet.tools.rewriting.stripping import indices
 from oplet.tuning.random_inputs import random_input
 
-__all__ = ["Array", "Entry", "Recording", "record"]
+__all__ = ["Array", "EntryPoint", "Recording", "record"]
 
 Array = NDArray[Any]
 Values = dict[int, Array]
@@ -27,7 +27,7 @@ _TOLERANCE = 1e-3
 _STEPS = 2
 
 
-class Entry:
+class EntryPoint:
     """A subgraph that a caller runs: the first one, or a signature's.
 
     Attributes:
@@ -87,7 +87,7 @@ class Recording:
         complete: whether it ran; if not, there are no outputs and values have no meaning.
     """
 
-    def __init__(self, entry: Entry, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
+    def __init__(self, entry: EntryPoint, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
         self.entry = entry
         self.size = size
         self.runs = runs
@@ -134,7 +134,7 @@ class Recording:
         return None
 
 
-def record(entry: Entry, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
+def record(entry: EntryPoint, make: Callable[[], Interpreter], size: int, batch: int) -> tuple[Recording, Interpreter]:
     """Run an entry at its batch size on random values, or on zeros where those make a node fail.
 
     Args:
@@ -160,7 +160,7 @@ def record(entry: Entry, make: Callable[[], Interpreter], size: int, batch: int)
     return Recording(entry, size, runs, [], False), interpreter
 
 
-def _values(entry: Entry, interpreter: Interpreter, size: int, runs: int, blank: bool) -> list[Values]:
+def _values(entry: EntryPoint, interpreter: Interpreter, size: int, runs: int, blank: bool) -> list[Values]:
     random = np.random.default_rng(0)
     details = interpreter.get_tensor_details(entry.index)
     first = {index: random_input(details[index], random) for index in entry.inputs}

@@ -128,7 +128,7 @@ class NodeView:
         raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         root.buffers = [*(root.buffers or []), tables.Buffer(data=raw)]
 
-    def become(self, op: BuiltinOperator, options: Table) -> None:
+    def replace_op(self, op: BuiltinOperator, options: Table) -> None:
         """Make it a node of another built-in operator, in the lowest version that it needs."""
         root, tensors = self.graph.model.root, self.graph.table.tensors or []
         version = op_version(op, [tensors[i] for i in self.inputs], [tensors[i] for i in self.outputs], options)
@@ -188,7 +188,7 @@ def _moved(node: NodeView) -> str:
     axes = [other for other in range(len(shape)) if other != axis]
     axes.insert(place, axis)
     node.replace(1, np.array(axes, order.dtype))
-    node.become(BuiltinOperator.TRANSPOSE, TransposeOptions())
+    node.replace_op(BuiltinOperator.TRANSPOSE, TransposeOptions())
     return f"transposes by {axes} instead of reshaping"
 
 

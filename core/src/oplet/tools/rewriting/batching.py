@@ -19,7 +19,7 @@ from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.tools.rewriting.batch_check import Array, Entry, Recording, record
+from oplet.tools.rewriting.batch_check import Array, EntryPoint, Recording, record
 from oplet.tools.rewriting.batch_rules import LATE_RULES, RULES, BatchError, Graph, NodeView, Rule, changed_axes
 from oplet.tools.rewriting.stripping import copied, indices
 
@@ -57,14 +57,14 @@ def set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[st
 
 
 def _set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[str], bool]:
-    entries = [entry for index in entry_subgraphs(model.root) if (entry := Entry(model, index)).batched]
+    entries = [entry for index in entry_subgraphs(model.root) if (entry := EntryPoint(model, index)).batched]
     old = _old_batch(entries)
     if old == batch:
         for entry in entries:
             _close_signatures(model, entry.index, batch)
         return [], True
     new = next(size for size in _PROBES if size != old) if batch < 0 else batch
-    original = _maker(model, plugins)
+    original = _interpreter_factory(model, plugins)
     recordings: list[Recording] = []
     before: Shapes = {}
     for entry in entries:
@@ -74,7 +74,7 @@ def _set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[s
             raise BatchError(f"it does not run as it is: {error}") from error
         recordings.append(recording)
         before |= _shapes(model, entry, interpreter)
-    work = _Work(model, old, new, batch < 0, before, plugins)
+    work = _BatchChanger(model, old, new, batch < 0, before, plugins)
     after = work.settle(recordings, original)
     for index, shapes in after.items():
         _write_shapes((model.root.subgraphs or [])[index], before[index], shapes, batch < 0)
@@ -83,7 +83,7 @@ def _set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[s
     return work.changes, all(recording.complete for recording in recordings)
 
 
-def _old_batch(entries: list[Entry]) -> int:
+def _old_batch(entries: list[EntryPoint]) -> int:
     sizes = {size for entry in entries for size in entry.sizes()}
     shapes = "; ".join(entry.described() for entry in entries)
     if not sizes:
@@ -95,7 +95,7 @@ def _old_batch(entries: list[Entry]) -> int:
     return sizes.pop()
 
 
-class _Work:
+class _BatchChanger:
     """Changes constants until the model runs at the new batch size."""
 
     def __init__(self, model: Model, old: int, new: int, free: bool, before: Shapes, plugins: PluginManager) -> None:
@@ -111,14 +111,14 @@ class _Work:
         """What was changed, in words, a node at a time."""
         return [text for _, text in sorted(self._changes.items())]
 
-    def settle(self, recordings: list[Recording], original: _Maker) -> Shapes:
+    def settle(self, recordings: list[Recording], original: _InterpreterFactory) -> Shapes:
         """The shapes of all tensors when it runs and each example comes out as before.
 
         Raises:
             BatchError: it does not, whatever rules change.
         """
         while True:
-            make = _maker(self._model, self._plugins)
+            make = _interpreter_factory(self._model, self._plugins)
             after, outputs, error = self._run(recordings, make)
             if self._adapt(after, RULES):
                 continue
@@ -131,7 +131,7 @@ class _Work:
                 raise error
 
     def _run(
-        self, recordings: list[Recording], make: _Maker
+        self, recordings: list[Recording], make: _InterpreterFactory
     ) -> tuple[Shapes, list[list[Array]], BatchError | None]:  # fmt: skip
         after: Shapes = {}
         outputs: list[list[Array]] = []
@@ -201,9 +201,11 @@ class _Work:
         return graph.before[tensor] == graph.after[tensor] or graph.batch_axis(tensor) is not None
 
 
-def _check(model: Model, recording: Recording, original: _Maker, plugins: PluginManager, new: int, batch: int) -> None:
+def _check(
+    model: Model, recording: Recording, original: _InterpreterFactory, plugins: PluginManager, new: int, batch: int
+) -> None:
     """Refuse a finished model that does not allocate as it is, or does not run as it should."""
-    make = _maker(model, plugins)
+    make = _interpreter_factory(model, plugins)
     interpreter = make()
     if batch > 0 and recording.entry.index == 0:
         interpreter.allocate_tensors()
@@ -219,7 +221,7 @@ def _check(model: Model, recording: Recording, original: _Maker, plugins: Plugin
 
 
 def _mixed(
-    model: Model, recording: Recording, outputs: list[Array], original: _Maker, make: _Maker, new: int
+    model: Model, recording: Recording, outputs: list[Array], original: _InterpreterFactory, make: _InterpreterFactory, new: int
 ) -> BatchError | None:  # fmt: skip
     """What to say if the examples of a batch do not come out as they did before."""
     wrong = recording.wrong_outputs(outputs, new)
@@ -235,7 +237,7 @@ def _mixed(
     return BatchError(f"the examples of a batch do not come out as they do one by one, {where}{node}.")
 
 
-class _Maker:
+class _InterpreterFactory:
     """Makes interpreters of a model as it is now, whose state no run has touched."""
 
     def __init__(self, content: bytes, plugins: PluginManager) -> None:
@@ -246,7 +248,7 @@ class _Maker:
         return Interpreter(model_content=self._content, plugins=self._plugins, experimental_preserve_all_tensors=keep)
 
 
-def _maker(model: Model, plugins: PluginManager) -> _Maker:
+def _interpreter_factory(model: Model, plugins: PluginManager) -> _InterpreterFactory:
     """The constants that lie in other files are taken along."""
     inside = copy.copy(model)
     inside.root = _decomposed(model.root)
@@ -258,7 +260,7 @@ def _maker(model: Model, plugins: PluginManager) -> _Maker:
                 tensor.buffer = len(buffers)
                 buffers.append(tables.Buffer(data=model.external_buffer(tensor.external_buffer)))
                 tensor.external_buffer = 0
-    return _Maker(inside.to_bytes(), plugins)
+    return _InterpreterFactory(inside.to_bytes(), plugins)
 
 
 def _decomposed(root: tables.Model) -> tables.Model:
@@ -275,7 +277,7 @@ def _decomposed(root: tables.Model) -> tables.Model:
     return root
 
 
-def _shapes(model: Model, entry: Entry, interpreter: Interpreter) -> Shapes:
+def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes:
     """The shapes of the tensors of all subgraphs that an entry runs."""
     found: Shapes = {}
     for index in reached(model.root.subgraphs or [], [entry.index]):

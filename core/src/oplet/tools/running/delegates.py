@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["check_delegates", "delegate_named", "delegates_or_auto"]
+__all__ = ["check_delegates", "delegates_or_auto", "make_delegate"]
 
 
-def delegate_named(text: str, plugins: PluginManager) -> Delegate:
+def make_delegate(text: str, plugins: PluginManager) -> Delegate:
     """The delegate that a command line asks for.
 
     Args:
@@ -51,10 +51,10 @@ def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[
     """The delegates that a command line asks for, for an interpreter; "auto" as it stands.
 
     Raises:
-        DelegateError: see `delegate_named`; or "auto" does not stand alone.
+        DelegateError: see `make_delegate`; or "auto" does not stand alone.
     """
     if not any(map(is_auto, texts)):
-        return [delegate_named(text, plugins) for text in texts]
+        return [make_delegate(text, plugins) for text in texts]
     if len(texts) > 1:
         raise DelegateError(
             f"'{next(filter(is_auto, texts))}' chooses among all delegates, so it stands alone; here are {len(texts)}."

@@ -13,28 +13,28 @@ from oplet.tools.running.outputs import Score, as_lists, top_scores
 from oplet.tools.running.run import RunResult, Value
 from oplet.tools.running.values.quantization import dequantize, quantization_of
 
-__all__ = ["as_json", "described", "head", "highest"]
+__all__ = ["as_json", "describe_value", "highest_scores", "preview"]
 
 _HEAD = 6
 
 
-def described(value: Value) -> tuple[str, str, str]:
+def describe_value(value: Value) -> tuple[str, str, str]:
     """Name, type and shape of a value."""
     kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
-    scaling = quantization_of(value.details)
-    if scaling is not None:
-        kind += f" ({scaling.parameters})"
+    quantization = quantization_of(value.details)
+    if quantization is not None:
+        kind += f" ({quantization.parameters})"
     return value.name, kind, str(list(value.array.shape))
 
 
-def head(value: Value) -> str:
+def preview(value: Value) -> str:
     """The first values, of quantized tensors the real numbers unless they were asked for raw, or have none."""
     flat = value.array.reshape(-1)
     shown = flat[:_HEAD]
     if not value.raw:
         try:
-            scaling = quantization_of(value.details)
-            one = scaling is None or len(scaling.scales) == 1
+            quantization = quantization_of(value.details)
+            one = quantization is None or len(quantization.scales) == 1
             shown = dequantize(shown, value.details) if one else value.told.reshape(-1)[:_HEAD]
         except TensorError as error:
             return f"{', '.join(map(str, shown.tolist()))}: raw, {error}"
@@ -42,7 +42,7 @@ def head(value: Value) -> str:
     return ", ".join(map(_number, shown.tolist())) + more
 
 
-def highest(
+def highest_scores(
     result: RunResult, count: int, labels: Sequence[str], file: str, complain: Callable[[str], None]
 ) -> dict[str, list[Score]]:
     """The highest scores of every output that is one row of them, by its name.
@@ -70,7 +70,7 @@ def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None)
 
     Args:
         written: the file that has the outputs' values; "" if none has, then they are here.
-        top: what `highest` gave, if it was asked.
+        top: what `highest_scores` gave, if it was asked.
 
     Raises:
         TensorError: an output's quantization cannot be applied.
@@ -91,17 +91,17 @@ def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None)
 
 
 def _as_json(value: Value) -> dict[str, Any]:
-    scaling = quantization_of(value.details)
+    quantization = quantization_of(value.details)
     told: dict[str, Any] = {
         "name": value.name,
         "type": "string" if value.array.dtype.hasobject else str(value.array.dtype),
         "shape": list(value.array.shape),
     }
-    if scaling is not None:
+    if quantization is not None:
         told["quantization"] = {
-            "scales": np.asarray(scaling.scales, np.float64).tolist(),
-            "zero_points": scaling.zero_points.tolist(),
-            "dimension": scaling.dimension,
+            "scales": np.asarray(quantization.scales, np.float64).tolist(),
+            "zero_points": quantization.zero_points.tolist(),
+            "dimension": quantization.dimension,
         }
     return told
 

@@ -17,7 +17,7 @@ from oplet.model.files.ordinary import read_file
 from oplet.tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet.tools.running.pictures import SUFFIXES as PICTURES
 from oplet.tools.running.pictures import Picture, load_picture
-from oplet.tools.running.values.conversion import check_type, fit, shape_for
+from oplet.tools.running.values.conversion import check_type, convert_input, shape_for
 from oplet.tools.running.values.notices import Tell, warn
 
 __all__ = ["load_input", "load_inputs"]
@@ -56,7 +56,7 @@ def load_inputs(
         details: each input's dictionary of `Interpreter.get_input_details`, by name, in order.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
-        raw: see `oplet.tools.running.values.conversion.fit`.
+        raw: see `oplet.tools.running.values.conversion.convert_input`.
         tell: is told what was done to values, see `oplet.tools.running.values.notices`.
 
     Returns:
@@ -119,7 +119,7 @@ def load_input(
         name: what messages call the input, and which array of an .npz or entry of a JSON object to take.
         scale: of pixels, see `load_picture`.
         offset: of pixels.
-        raw: see `oplet.tools.running.values.conversion.fit`.
+        raw: see `oplet.tools.running.values.conversion.convert_input`.
         tell: is told what was done to the value.
 
     Raises:
@@ -155,7 +155,7 @@ def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, te
         if isinstance(value, Picture):
             tell(value.notice(name))
             value, raw = value.pixels, raw or value.raw
-        return fit(value, details, name, str(path), raw=raw, tell=tell)
+        return convert_input(value, details, name, str(path), raw=raw, tell=tell)
     except MemoryError as error:
         raise TensorError(
             f"There is not enough memory for the value of input '{name}' in '{path}'; give it in the input's type, "
@@ -163,7 +163,7 @@ def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, te
         ) from error
 
 
-def _judge(details: Details, name: str, source: str, header: Header, held: int) -> None:
+def _check_header(details: Details, name: str, source: str, header: Header, held: int) -> None:
     """Refuse an array by its header."""
     dtype = np.dtype(details["dtype"])
     check_type(header.dtype, dtype, name, source)
@@ -248,11 +248,11 @@ def _given(value: Any, details: Details, name: str) -> Any:
 
 
 def _npy(path: Path, details: Details, name: str) -> Array:
-    return read_npy(path, partial(_judge, details, name, str(path)))
+    return read_npy(path, partial(_check_header, details, name, str(path)))
 
 
 def _npz(path: Path, entry: str, details: Details, name: str) -> Array:
-    return read_npz(path, entry, partial(_judge, details, name, str(path)))
+    return read_npz(path, entry, partial(_check_header, details, name, str(path)))
 
 
 def _takes(details: Mapping[str, Details]) -> str:

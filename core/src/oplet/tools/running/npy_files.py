@@ -18,7 +18,7 @@ from oplet.model.files.ordinary import open_file
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
-__all__ = ["Header", "Judge", "npz_names", "read_npy", "read_npz"]
+__all__ = ["Header", "HeaderCheck", "npz_names", "read_npy", "read_npz"]
 
 #: The longest header that is read; numpy's own have 118 bytes but for shapes of dozens of dimensions.
 _LONGEST_HEADER = 4096
@@ -60,15 +60,15 @@ class Header:
 
 
 #: Raises if an array of this header in a file of that many bytes is not wanted.
-Judge = Callable[[Header, int], None]
+HeaderCheck = Callable[[Header, int], None]
 
 
-def read_npy(path: Path, judge: Judge) -> NDArray[Any]:
+def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
     """The array of an .npy file.
 
     Args:
         path: the file.
-        judge: sees the header before the elements are read.
+        check: sees the header before the elements are read.
 
     Raises:
         TensorError: the file is damaged or holds objects.
@@ -81,7 +81,7 @@ def read_npy(path: Path, judge: Judge) -> NDArray[Any]:
             header = _header(file)
             if header.nbytes > size - file.tell():
                 raise ValueError(f"its header promises {header.nbytes} bytes of elements and {size - file.tell()} are there")
-            judge(header, size)
+            check(header, size)
             return _elements(file, header)
         except OpletError:
             raise
@@ -99,13 +99,13 @@ def npz_names(path: Path) -> list[str]:
     return _with_archive(path, lambda archive: list(_members(path, archive)))
 
 
-def read_npz(path: Path, name: str, judge: Judge) -> NDArray[Any]:
+def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
     """One array of an .npz file.
 
     Args:
         path: the file.
         name: the array's name, of those that `npz_names` gives.
-        judge: sees the header before the elements are read, and the bytes that the array takes in the file.
+        check: sees the header before the elements are read, and the bytes that the array takes in the file.
 
     Raises:
         TensorError: the file is damaged, encrypted, packed in a way that numpy does not write, or holds objects.
@@ -123,7 +123,7 @@ def read_npz(path: Path, name: str, judge: Judge) -> NDArray[Any]:
             held = min(member.file_size, member.compress_size * (_DEFLATED if member.compress_type == _DEFLATE else 1))
             if header.nbytes > held:
                 raise ValueError(f"its header promises {header.nbytes} bytes of elements and at most {held} are there")
-            judge(header, member.compress_size)
+            check(header, member.compress_size)
             array = _elements(file, header)
             if file.read(1):  # at its end the check sum is looked at
                 raise ValueError("it is longer than its header says")

@@ -242,13 +242,13 @@ def _scale(
 ) -> None:
     """Make the input's numbers of pixels, whose channels are along that dimension."""
     dtype = np.dtype(details["dtype"])
-    scaling = quantization_of(details)
+    quantization = quantization_of(details)
     if scale is not None or offset is not None:
         factor, added = 1.0 if scale is None else scale, offset or 0.0
         if not np.isfinite(factor) or not np.isfinite(added):
             raise TensorError(f"Pixels of '{picture.path}' cannot become pixel * {factor} + {added}; give finite numbers.")
         real = pixels * np.float64(factor) + added
-        picture.pixels = real if scaling is not None or dtype.kind in "fVc" else np.rint(real)
+        picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
         picture.did(f"pixels * {factor:.6g} + {added:.6g}", scale=factor, offset=added)
     elif dtype.kind in "fV" and (said := details.get("normalization", lambda: None)()) is not None:
         picture.pixels = said.apply(pixels, channels)
@@ -261,12 +261,12 @@ def _scale(
         least = int(np.iinfo(details["dtype"]).min)
         picture.pixels, picture.raw = (pixels.astype(np.int16) + least).astype(dtype), True
         real_range = ""
-        if scaling is not None and len(scaling.scales) == 1:
-            low, high = scaling.range()
+        if quantization is not None and len(quantization.scales) == 1:
+            low, high = quantization.range()
             real_range = f", real values {low:.6g} to {high:.6g}"
             picture.facts["real"] = [low, high]
         picture.did(f"pixels 0..255 became {dtype.name} {least}..{least + 255}{real_range}", raw=[least, least + 255])
-    elif dtype.kind in "iu" and scaling is None:
+    elif dtype.kind in "iu" and quantization is None:
         picture.pixels = pixels
         picture.did(f"pixels 0..255 as {dtype.name}", raw=[0, 255])
     else:

@@ -121,21 +121,21 @@ def run_model(
         experimental_delegates=delegates,
         use_mmap=use_mmap,
     )
-    named = ModelRunner(interpreter, signature)
+    runner = ModelRunner(interpreter, signature)
     notices: list[Notice] = []
 
     def note(notice: Notice) -> None:
         notices.append(notice)
         tell(notice)
 
-    given = load_inputs(inputs, named.inputs, scale=scale, offset=offset, raw=raw, tell=note)
-    fed = named.complete(given, seed)
-    outputs = named({name: array for name, (array, _) in fed.items()})
-    after = named.outputs
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, tell=note)
+    fed = runner.complete(given, seed)
+    outputs = runner({name: array for name, (array, _) in fed.items()})
+    after = runner.outputs
     return RunResult(
-        signature=named.signature,
+        signature=runner.signature,
         inputs=[
-            Value(name, array, named.inputs[name], source, raw, tuple(notice for notice in notices if notice.input == name))
+            Value(name, array, runner.inputs[name], source, raw, tuple(notice for notice in notices if notice.input == name))
             for name, (array, source) in fed.items()
         ],
         outputs=[Value(name, array, after[name], raw=raw) for name, array in outputs.items()],

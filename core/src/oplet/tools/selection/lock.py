@@ -19,7 +19,7 @@ from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.tools.selection.fingerprint import Installed, installed
 from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import Key
-from oplet.tools.selection.providers import Served
+from oplet.tools.selection.providers import ServedOp
 
 __all__ = ["Lock", "LockError", "LockedOp", "lock_of", "requirements"]
 
@@ -176,7 +176,7 @@ def _type(name: Any) -> TensorType:
     return TensorType[name]
 
 
-def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
+def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
     """Lock what serves these needs now.
 
     Args:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.merge import MergedResolver
 
-__all__ = ["MissingOpsError", "Served", "kernel_path", "serve"]
+__all__ = ["MissingOpsError", "ServedOp", "find_providers", "kernel_path"]
 
 
 class MissingOpsError(SelectionError):
@@ -33,7 +33,7 @@ class MissingOpsError(SelectionError):
         self.ops = ops
 
 
-class Served(NamedTuple):
+class ServedOp(NamedTuple):
     """A need, and who serves it.
 
     Attributes:
@@ -52,9 +52,9 @@ class Served(NamedTuple):
         return tuple(v for claim in self.claims for v in range(claim.min_version, claim.max_version + 1))
 
 
-def serve(
+def find_providers(
     needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True, prefer: Iterable[str] | None = None
-) -> list[Served]:
+) -> list[ServedOp]:
     """Find who serves each need, as an interpreter with these plugins would; composites that nobody serves are left out.
 
     Args:
@@ -86,7 +86,7 @@ def serve(
         if load:
             for claim in claims:
                 claim.load(claim.min_version)
-        found.append(Served(need, claims, tuple(_fallbacks(resolver, need, wanted))))
+        found.append(ServedOp(need, claims, tuple(_fallbacks(resolver, need, wanted))))
     if missing:
         raise MissingOpsError(" ".join(missing), tuple(names))
     return found

@@ -9,7 +9,7 @@ from string import Template
 from oplet.ops.serving.resolver import Claim
 from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import OpNeed
-from oplet.tools.selection.providers import Served, kernel_path
+from oplet.tools.selection.providers import ServedOp, kernel_path
 
 __all__ = ["resolver_code"]
 
@@ -19,7 +19,7 @@ _IMPORTS = "from oplet import MutableOpResolver, hookimpl"
 _IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, TypeLimit, hookimpl"
 
 
-def resolver_code(served: Sequence[Served], *, types: bool = False) -> str:
+def resolver_code(served: Sequence[ServedOp], *, types: bool = False) -> str:
     """The text of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
 
     Args:
@@ -57,7 +57,7 @@ def _what(needs: Sequence[OpNeed]) -> str:
     return f"The operators that {listed} need{'s' if len(models) == 1 else ''}, in just these versions{more}."
 
 
-def _registrations(served: Sequence[Served], types: bool) -> list[str]:
+def _registrations(served: Sequence[ServedOp], types: bool) -> list[str]:
     """A block for each package, and behind them one for each that is asked where those decline."""
     lines = _blocks([(each.need, each.claims) for each in served], types)
     for place in range(max((len(each.fallbacks) for each in served), default=0)):

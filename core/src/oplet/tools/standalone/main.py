@@ -136,7 +136,7 @@ def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.A
 
 
 def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | str) -> None:
-    from oplet.tools.running.formatting import as_json, highest
+    from oplet.tools.running.formatting import as_json, highest_scores
     from oplet.tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.running.run import run_model
 
@@ -167,7 +167,7 @@ def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | s
     if given.output is not None:
         save_outputs({value.name: value.told for value in result.outputs}, given.output)
     wanted = given.top is not None or given.labels is not None
-    top = highest(result, given.top or _DEFAULT_TOP, labels, str(given.labels), warn) if wanted else None
+    top = highest_scores(result, given.top or _DEFAULT_TOP, labels, str(given.labels), warn) if wanted else None
     if given.json:
         import json
 
@@ -181,12 +181,12 @@ def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | s
 
 
 def _print_values(result: RunResult, seed: int) -> None:
-    from oplet.tools.running.formatting import described, head
+    from oplet.tools.running.formatting import describe_value, preview
 
     sources = [f"random, seed {seed}" if value.source == "random" else value.source for value in result.inputs]
     columns = ["name", "type", "shape", "from", "values"]
-    _table("inputs", columns, [(*described(v), source, head(v)) for v, source in zip(result.inputs, sources)])
-    _table("outputs", ["name", "type", "shape", "values"], [(*described(v), head(v)) for v in result.outputs])
+    _table("inputs", columns, [(*describe_value(v), source, preview(v)) for v, source in zip(result.inputs, sources)])
+    _table("outputs", ["name", "type", "shape", "values"], [(*describe_value(v), preview(v)) for v in result.outputs])
 
 
 def _print_top(top: dict[str, list[Score]], labelled: bool) -> None:

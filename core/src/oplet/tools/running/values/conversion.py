@@ -17,7 +17,7 @@ from oplet.tools.running.values.nested_lists import NestedListError, NestedNumbe
 from oplet.tools.running.values.notices import Notice, Tell, warn
 from oplet.tools.running.values.quantization import Quantization, integer_limits, quantization_of
 
-__all__ = ["check_type", "fit", "shape_for"]
+__all__ = ["check_type", "convert_input", "shape_for"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
@@ -26,7 +26,7 @@ Details = Mapping[str, Any]
 _BLOCK = 1 << 20
 
 
-def fit(value: Any, details: Details, name: str, source: str, *, raw: bool = False, tell: Tell = warn) -> Array:
+def convert_input(value: Any, details: Details, name: str, source: str, *, raw: bool = False, tell: Tell = warn) -> Array:
     """A value in the type and shape of an input.
 
     Dimensions of 1 may be missing or extra, and free dimensions (-1 in the shape signature) take any size.
@@ -57,13 +57,13 @@ def fit(value: Any, details: Details, name: str, source: str, *, raw: bool = Fal
 
 
 def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, tell: Tell) -> Array:
-    scaling = None if raw else quantization_of(details)
+    quantization = None if raw else quantization_of(details)
     try:
         nested = NestedNumbers(value)
-        if scaling is not None:
+        if quantization is not None:
             if nested.are_whole:
-                tell(_taken_as_real(nested, scaling, name, source))
-            return _quantized(nested.as_reals(), scaling, name, source, tell)
+                tell(_whole_numbers_notice(nested, quantization, name, source))
+            return _quantized(nested.as_reals(), quantization, name, source, tell)
         if dtype.kind in "iu":
             return nested.as_integers(dtype, *integer_limits(details))
         reals = nested.as_reals()
@@ -75,14 +75,14 @@ def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, so
 
 
 def _from_array(array: Array, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, tell: Tell) -> Array:
-    scaling = None if raw else quantization_of(details)
-    if scaling is not None:
+    quantization = None if raw else quantization_of(details)
+    if quantization is not None:
         if array.dtype.kind in "iu":
             raise TensorError(
-                f"'{source}' holds {array.dtype.name} integers, and input '{name}' is quantized ({scaling}): give --raw if they are its "
+                f"'{source}' holds {array.dtype.name} integers, and input '{name}' is quantized ({quantization}): give --raw if they are its "
                 "own integers, or floats if they are the real values that these stand for."
             )
-        return _quantized(array, scaling, name, source, tell)
+        return _quantized(array, quantization, name, source, tell)
     if dtype.kind in "iub":
         low, high = (0, 1) if dtype.kind == "b" else integer_limits(details)
 
@@ -125,10 +125,10 @@ def _finite(values: Array) -> Array:
     return np.asarray(np.isfinite(values if values.dtype.kind in "fc" else values.astype(np.float32)))
 
 
-def _quantized(real: Array, scaling: Quantization, name: str, source: str, tell: Tell) -> Array:
-    integers, clamped = scaling.integers(real, name, source)
+def _quantized(real: Array, quantization: Quantization, name: str, source: str, tell: Tell) -> Array:
+    integers, clamped = quantization.quantize(real, name, source)
     if clamped is not None:
-        held = "of {:.6g} to {:.6g}".format(*scaling.range()) if len(scaling.scales) == 1 else "of its slices"
+        held = "of {:.6g} to {:.6g}".format(*quantization.range()) if len(quantization.scales) == 1 else "of its slices"
         text = (
             f"{clamped.number} of {real.size} values of '{source}' were clamped to its range {held}, the first at {clamped.place}: "
             f"{clamped.value:.6g}"
@@ -138,8 +138,8 @@ def _quantized(real: Array, scaling: Quantization, name: str, source: str, tell:
     return integers
 
 
-def _taken_as_real(nested: NestedNumbers, scaling: Quantization, name: str, source: str) -> Notice:
-    text = f"the whole numbers of '{source}' are taken as real values and quantized ({scaling}); --raw takes them as its integers"
+def _whole_numbers_notice(nested: NestedNumbers, quantization: Quantization, name: str, source: str) -> Notice:
+    text = f"the whole numbers of '{source}' are taken as real values and quantized ({quantization}); --raw takes them as its integers"
     return Notice("whole numbers", name, text, {"values": len(nested.flat)})
 
 

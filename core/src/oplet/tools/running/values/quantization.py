@@ -75,7 +75,7 @@ class Quantization:
             return f"scale {float(self.scales[0]):.6g}, zero point {int(self.zero_points[0])}"
         return f"{len(self.scales)} scales along dimension {self.dimension}"
 
-    def real(self, integers: Array, name: str) -> Array:
+    def dequantize(self, integers: Array, name: str) -> Array:
         """The real values, in the first float type of float32 and float64 in which they, and none else, lead back to the integers.
 
         Args:
@@ -98,7 +98,7 @@ class Quantization:
             short = real.astype(np.float32)
         return real if np.isinf(short).any() else short
 
-    def integers(self, real: Array, name: str, source: str) -> tuple[Array, Clamped | None]:
+    def quantize(self, real: Array, name: str, source: str) -> tuple[Array, Clamped | None]:
         """The integers that stand for real values as QUANTIZE has it, and which were clamped.
 
         Raises:
@@ -194,8 +194,8 @@ def dequantize(values: Array, details: Details, name: str = "") -> Array:
     Raises:
         TensorError: the tensor is quantized in a way that its values cannot be told by.
     """
-    scaling = quantization_of(details) if values.dtype.kind in "iu" else None
-    return values if scaling is None else scaling.real(values, name or str(details["name"]))
+    quantization = quantization_of(details) if values.dtype.kind in "iu" else None
+    return values if quantization is None else quantization.dequantize(values, name or str(details["name"]))
 
 
 def _whole(steps: Array, dtype: np.dtype[Any]) -> Array:
