@@ -1,4 +1,4 @@
-"""python -m fuzz: run mutated models by the million, show one again, or write the seeds to files.
+"""The command line of the fuzzer: run mutated models by the million, run one again, add up reports, or write the seeds to files.
 
 python -m fuzz run --count 1000000 --state STATE.json [--seeds PLACE ...] [--first N] [--engines numpy:3,numba:2,litert:2,openvino:1]
 python -m fuzz show NUMBER [--state STATE.json | --seeds PLACE ... --engines ...] [--engine NAME] [--save FILE.tflite]
@@ -26,7 +26,7 @@ from oplet.model.files.whole_file import write_whole
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; 1 if something was found."""
+    """Run a command; returns 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run models and count what came of them")

@@ -1,4 +1,4 @@
-"""Damage to the bytes of a file: offsets, vtables, lengths, and everything else that the format trusts."""
+"""Mutations of a file's bytes: offsets, vtables, lengths, or any others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS = (0, 1, 2, 4, 8, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0x8000, 0xFFFF, 0x1000
 
 
 def damage(data: bytes, choices: Choices) -> bytes:
-    """The bytes with one piece of damage."""
+    """The bytes with one mutation."""
     if not data:
         return choices.raw(1 + choices.below(16))
     kind = choices.below(12)
@@ -23,13 +23,13 @@ def damage(data: bytes, choices: Choices) -> bytes:
         out[at] ^= 1 << choices.below(8)
     elif kind == 2:
         out[at] = choices.choice((0, 1, 0x7F, 0x80, 0xFE, 0xFF))
-    elif kind <= 5 and size >= 4:  # offsets and lengths are aligned words
+    elif kind <= 5 and size >= 4:  # an aligned word: an offset or a length
         struct.pack_into("<I", out, at % (size - 3) // 4 * 4, choices.choice(_WORDS))
     elif kind == 6 and size >= 4:
         where = at % (size - 3) // 4 * 4
         word = struct.unpack_from("<I", out, where)[0]
         struct.pack_into("<I", out, where, (word + choices.choice((1, -1, 4, -4, 8, 64, -64, size))) % 2**32)
-    elif kind == 7 and size >= 2:  # slots of vtables
+    elif kind == 7 and size >= 2:  # a slot of a vtable
         struct.pack_into("<H", out, at % (size - 1) // 2 * 2, choices.choice(_WORDS) & 0xFFFF)
     elif kind == 8:
         del out[at:]

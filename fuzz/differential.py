@@ -1,4 +1,4 @@
-"""What another engine makes of a model, beside what numpy's kernels make of it."""
+"""Differential fuzzing: the outcome of an engine is compared with that of numpy's kernels."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from oplet import TensorType
 
 __all__ = ["compare_with_numpy"]
 
-#: Of the largest value: engines that add in another order differ by less.
+#: Tolerance as a fraction of the largest value; another order of summation makes smaller differences.
 _TOLERANCE = 1e-3
-#: Bytes of an output; larger ones are not compared.
+#: Largest output that is compared, in bytes.
 _MOST_COMPARED = 64 << 20
 
-#: Operators whose answers nobody can foretell.
+#: Operators with random results.
 _RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR"})
 
-#: Where LiteRT's integers are not oplet's, see docs/differences.md: shifts by more bits than there are.
+#: Operators whose integer results differ from LiteRT's, see docs/differences.md: shifts by more bits than the type has.
 _KNOWN = frozenset({"STABLEHLO_SHIFT_LEFT"})
 
 _FLOATS = frozenset({TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16, TensorType.COMPLEX64})
@@ -30,10 +30,13 @@ Again = Callable[[str], tuple[Outcome, Run]]
 
 
 def compare_with_numpy(outcome: Outcome, run: Run, engine: str, again: Again) -> Outcome:
-    """The outcome, or what is different with numpy's kernels: "wrong" where both must agree to the bit, else "differs".
+    """Compare an outcome with that of numpy's kernels.
 
     Args:
-        again: runs the same model in the same way with the engine of a name.
+        again: runs the same model in the same way with the engine of a given name.
+
+    Returns:
+        The outcome; if numpy's differs, one of kind "wrong" where both must agree to the bit, else "differs".
     """
     compiled = engine == "numba"
     if outcome.kind not in ("ok", "refused") or outcome.error in ("ModelError", "DeadlineError", "CancelledError", "LimitError"):
@@ -53,24 +56,24 @@ def compare_with_numpy(outcome: Outcome, run: Run, engine: str, again: Again) ->
     if not found:
         return outcome
     if _difference(run.outputs, again(engine)[1].outputs):
-        return outcome  # it differs from itself: what was in memory, or time, decides
+        return outcome  # not deterministic: uninitialized memory or timing decides
     exact = _exact(run, quantized=compiled)
     operators = " ".join(sorted(run.operators()))[:80]
     return Outcome("wrong" if exact else "differs", "read", "values", operators, found)
 
 
 def _exact(run: Run, quantized: bool) -> bool:
-    """Whether all is integers, for which there is one answer only."""
+    """Whether all values are integers, so that the results must be equal."""
     tensors = [tensor for subgraph in run.runner._subgraphs for tensor in subgraph.tensors]
     if not quantized and run.operators() & _KNOWN:
         return False
     if any(t.dtype == np.bool_ and t.has_data and (t.data.reshape(-1).view(np.uint8) > 1).any() for t in tensors):
-        return False  # bytes that no boolean has, of which C++ says nothing
+        return False  # bytes other than 0 and 1, which are undefined for C++ booleans
     return not any(t.type in _FLOATS or (not quantized and t.quantization is not None) for t in tensors)
 
 
 def _difference(mine: list[Any], theirs: list[Any]) -> str:
-    """How the first outputs that differ do; "" if none does."""
+    """A description of the first difference between outputs; "" if there is none."""
     if len(mine) != len(theirs):
         return f"{len(mine)} outputs, {len(theirs)} with numpy"
     for index, (a, b) in enumerate(zip(mine, theirs)):
@@ -78,7 +81,7 @@ def _difference(mine: list[Any], theirs: list[Any]) -> str:
         if a.shape != b.shape or a.dtype != b.dtype:
             return f"output {index} is {a.dtype} {a.shape}, {b.dtype} {b.shape} with numpy"
         if a.nbytes > _MOST_COMPARED:
-            continue  # comparing them takes longer than the model may, and the clock of the run is still on
+            continue  # comparing them would take longer than the time limit, which still applies
         same = _alike(a, b) if a.dtype.kind in "fc" else a == b
         if not np.all(same):
             at = int(np.argmin(np.asarray(same).reshape(-1)))

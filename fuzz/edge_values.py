@@ -1,4 +1,4 @@
-"""Values that break things: the ends of every type, and what is one too many."""
+"""Edge values: the limits of every type, and values just beyond them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TEXTS = ("", "a", "x" * 300, "a\0b", "\udc80\udcff", "../../etc/passwd", "name\
 
 
 def small_int(choices: Choices) -> int:
-    """A number that may well be right: a size, an axis, an index."""
+    """A plausible small number: a size, an axis, an index."""
     return choices.choice(_SMALL) if choices.chance(85) else choices.choice(_NEGATIVE)
 
 
 def int_value(choices: Choices, low: int, high: int) -> int:
-    """A number of a range, mostly a telling one."""
+    """An integer of a range, mostly an edge value."""
     kind = choices.below(10)
     if kind < 5:
         value = small_int(choices)
@@ -42,17 +42,17 @@ def int_value(choices: Choices, low: int, high: int) -> int:
 
 
 def float_value(choices: Choices) -> float:
-    """A float that arithmetic minds."""
+    """A float at an edge: zero, infinity, NaN, or very large or small."""
     return choices.choice(_FLOATS)
 
 
 def text(choices: Choices) -> str | None:
-    """A string, or none at all."""
+    """A string, or None."""
     return None if choices.chance(15) else choices.choice(_TEXTS)
 
 
 def scalar_value(choices: Choices, field: Field, value: Any) -> Any:
-    """Another value for a scalar field of a table."""
+    """A new value for a scalar field of a table."""
     name = field.flags.__name__
     if name == "BoolFlags":
         return not value
@@ -67,7 +67,7 @@ def scalar_value(choices: Choices, field: Field, value: Any) -> Any:
 
 
 def vector_value(choices: Choices, dtype: np.dtype[Any], value: Any) -> Any:
-    """Another value for a vector of numbers."""
+    """A new value for a vector of numbers."""
     kind = choices.below(12)
     if kind == 0:
         return None
@@ -100,7 +100,7 @@ def vector_value(choices: Choices, dtype: np.dtype[Any], value: Any) -> Any:
 
 
 def fill_array(choices: Choices, array: Any) -> None:
-    """Put telling values into every element."""
+    """Fill an array with edge values."""
     kind = array.dtype.kind
     for i in range(array.size):
         if kind == "b":

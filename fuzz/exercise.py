@@ -1,4 +1,4 @@
-"""What is done with a model: it is run once, or again, resized, by its signatures, described, or written."""
+"""Ways of using a model: a single run, repeated runs, resizing, signatures, descriptions, or writing it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from oplet import Interpreter, Limits, Model, ModelBuilder
 
 __all__ = ["Run", "make_folder"]
 
-#: Bytes of an input that is fed; larger ones keep what they have, as random values for them would be what takes the memory.
+#: Largest input that is set to random values, in bytes; for larger ones the values would dominate the memory use.
 _LARGEST_FED = 16 << 20
 
 
 def make_folder(folder: str) -> None:
-    """Write what lies beside each model that is opened from a folder."""
+    """Write the external files that models opened from this folder may refer to."""
     for name, size in BESIDE.items():
         path = Path(folder, name)
         path.parent.mkdir(exist_ok=True)
@@ -37,12 +37,12 @@ def make_folder(folder: str) -> None:
 
 
 class Run:
-    """A model in use, and notes about it.
+    """One use of a model, with a record of it.
 
     Attributes:
-        stage: what is being done: "load", "allocate", "feed", "invoke", "read", or the name of another use.
-        longest: the most seconds of processor time that one of these took, and `slowest` which it was.
-        outputs: what was read, in turn.
+        stage: the current stage: "load", "allocate", "feed", "invoke", "read", or the name of another use.
+        longest: the most processor time of a stage in seconds; `slowest` is that stage.
+        outputs: the outputs that were read, in order.
         runner: the interpreter.
     """
 
@@ -56,14 +56,14 @@ class Run:
         self._most = 0
 
     def enter(self, stage: str) -> None:
-        """Another stage begins."""
+        """Begin a stage."""
         self.stop()
         self.stage = stage
         if self._watchdog is not None and self.runner is not None:
             self._watchdog.begin(self.runner)
 
     def stop(self) -> None:
-        """The stage ends."""
+        """End the stage."""
         now = time.process_time()
         if now - self._since > self.longest:
             self.longest, self.slowest = now - self._since, self.stage
@@ -72,7 +72,7 @@ class Run:
     def begin(
         self, data: bytes, choices: Choices, engine: Engine, limits: Limits, folder: str, watchdog: Watchdog | None
     ) -> None:
-        """Make the interpreter."""
+        """Construct the interpreter."""
         self._watchdog = watchdog
         told: dict[str, Any] = {
             "limits": limits,
@@ -90,7 +90,7 @@ class Run:
             self.runner = engine.interpreter(model_content=data, **told)
 
     def use(self, choices: Choices, plain: bool = False) -> None:
-        """Do something with the model: mostly allocate, invoke and read."""
+        """Use the model: mostly allocate, invoke and read."""
         runner: Interpreter = self.runner
         signatures = runner.get_signature_list()
         inputs = runner.get_input_details()
@@ -130,23 +130,23 @@ class Run:
             self._invoke(inputs, choices)
 
     def close(self) -> None:
-        """Let go of the interpreter."""
+        """Close the interpreter."""
         if self.runner is not None:
             self.runner.close()
 
     def asked_for(self) -> int:
-        """The most bytes that the tensors had by their shapes, which a model may have under the default limits."""
+        """The most bytes that the tensors had by their shapes, which the default limits allow a model to use."""
         if self.runner is not None:
             found = [tensor for subgraph in self.runner._subgraphs for tensor in subgraph.tensors]
             self._most = max(self._most, sum(tensor.size * tensor.dtype.itemsize for tensor in found if tensor.size > 0))
         return self._most
 
     def claimed(self) -> bool:
-        """Whether a delegate runs any of it."""
+        """Whether a delegate runs any node."""
         return self.runner is not None and any(report.partitions for report in self.runner.delegation_reports())
 
     def operators(self) -> set[str]:
-        """The names of its operators."""
+        """The names of the model's operators."""
         return {node.op_name for subgraph in self.runner._subgraphs for node in subgraph.nodes} if self.runner else set()
 
     def _invoke(self, inputs: Any, choices: Choices) -> None:
@@ -174,7 +174,7 @@ class Run:
             self._invoke(inputs, choices)
 
     def _signatures(self, keys: list[str], choices: Choices) -> None:
-        """Run the signatures in turn, twice each at most, with inputs of other shapes now and then."""
+        """Run each signature once or twice, sometimes with other input shapes."""
         for _ in range(1 + choices.below(3)):
             key = choices.choice(keys)
             self.asked_for()
@@ -201,7 +201,7 @@ class Run:
                 runner.get_tensor(detail["index"])
 
     def _write(self) -> None:
-        """What was read can be written, and is a model again."""
+        """Check that the model can be written, and read again."""
         self.enter("write")
         write: tuple[Callable[[Model], bytes], ...] = (
             lambda model: ModelBuilder.from_model(model).to_bytes(),

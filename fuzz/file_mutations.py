@@ -1,4 +1,4 @@
-"""Mutations of the file as a whole: constants in files beside it, archives behind it."""
+"""Mutations of the file as a whole: constants in external files or after the FlatBuffer, appended archives."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from oplet.schema import tables
 
 __all__ = ["BESIDE", "MUTATIONS", "attached"]
 
-#: What lies beside each model that is opened from a folder, and how long it is.
+#: External files beside each model that is opened from a folder, with their sizes in bytes.
 BESIDE = {"weights.bin": 1 << 16, "sub/more.bin": 100, "nothing.bin": 0}
 
 _NAMES = (*BESIDE, "missing.bin", "sub", "../weights.bin", "/etc/passwd", "", "a\0b", "link.bin", ".hidden", "C:x", "pipe.bin")
 
 
 def _external(choices: Choices, root: tables.Model) -> None:
-    """A constant that lies in a file beside the model."""
+    """Move a constant to an external file."""
     groups = root.external_buffer_groups = list(root.external_buffer_groups or [])
     pieces = root.external_buffers = list(root.external_buffers or [])
     found = some_constant(choices, root)
@@ -42,7 +42,7 @@ def _external(choices: Choices, root: tables.Model) -> None:
 
 
 def _in_the_file(choices: Choices, root: tables.Model) -> None:
-    """A constant behind the FlatBuffer, where files of more than 2 GB have theirs: at an offset of the file itself."""
+    """Move a constant behind the FlatBuffer, at an offset of the file, as in files of more than 2 GB."""
     found = some_constant(choices, root)
     if found is None:
         return
@@ -54,7 +54,7 @@ def _in_the_file(choices: Choices, root: tables.Model) -> None:
 
 
 def _large_options(choices: Choices, root: tables.Model) -> None:
-    """Custom options at an offset of the file."""
+    """Move custom options to an offset of the file."""
     for subgraph in root.subgraphs or []:
         for operator in subgraph.operators or []:
             operator.large_custom_options_offset = choices.choice((0, 2, 16, 64))
@@ -63,7 +63,7 @@ def _large_options(choices: Choices, root: tables.Model) -> None:
 
 
 def attached(data: bytes, choices: Choices) -> bytes:
-    """The file with an archive behind it, as TFLite's metadata has its labels; it may be damaged."""
+    """The file with a zip archive appended, as TFLite's metadata stores labels; the archive may be damaged."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", choices.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
         for name in ("labels.txt", "../up.txt", "a/b.txt")[: 1 + choices.below(3)]:
@@ -74,5 +74,5 @@ def attached(data: bytes, choices: Choices) -> bytes:
     return data + bytes(choices.choice((0, 1, 4, 16))) + tail
 
 
-#: What is done, as often as it stands here.
+#: The mutations; repeated ones are chosen more often.
 MUTATIONS = (*[_external] * 2, *[_in_the_file] * 1, *[_large_options] * 1)

@@ -16,7 +16,7 @@ _WORDS = (b"", b"a", b"word", b"\xff\x00", b"seven words of text in one string",
 
 
 def value_for(tensor: Tensor, choices: Choices) -> Any:
-    """Values for a tensor of a known shape: any bits, ones, or numbers that may be sizes, axes and indices."""
+    """Values for a tensor of known shape: any bits, ones, or numbers that may be sizes, axes and indices."""
     dtype, shape, size = tensor.dtype, tensor.shape, tensor.size
     if dtype.hasobject:
         words = np.empty(16, object)

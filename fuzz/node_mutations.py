@@ -1,4 +1,4 @@
-"""Mutations of nodes: operators, versions, options, and what they read and write."""
+"""Mutations of nodes: operators, versions, options, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _second_options() -> frozenset[type[Table]]:
 
 
 def other_op(choices: Choices, root: tables.Model) -> None:
-    """Another operator on the same tensors, with options of its own."""
+    """Replace a node's operator, with options of the new one's type."""
     codes = root.operator_codes = list(root.operator_codes or [])
     op = choices.choice(list(BuiltinOperator))
     codes.append(
@@ -90,7 +90,7 @@ def _version(choices: Choices, root: tables.Model) -> None:
 
 
 def _node_tensors(choices: Choices, root: tables.Model) -> None:
-    """Rewire a node."""
+    """Change a node's inputs or outputs."""
     subgraph = some_subgraph(choices, root)
     if not subgraph.operators:
         return
@@ -136,7 +136,7 @@ def _nodes(choices: Choices, root: tables.Model) -> None:
 
 
 def _chain(choices: Choices, root: tables.Model) -> None:
-    """A second node after a node: another operator reads what it writes."""
+    """Add a node that reads the outputs of another one."""
     subgraph = some_subgraph(choices, root)
     tensors, operators = subgraph.tensors, subgraph.operators
     outputs = [] if subgraph.outputs is None else subgraph.outputs.tolist()
@@ -172,7 +172,7 @@ def _custom_options(choices: Choices, root: tables.Model) -> None:
         operator.large_custom_options_size = edge_values.int_value(choices, 0, 2**64 - 1)
 
 
-#: Custom ops that packages of this repository serve, and one that nobody does.
+#: Custom ops that packages of this repository serve, and an unknown one.
 _CUSTOM = (
     "Atan", "AudioSpectrogram", "Convolution2DTransposeBias", "Landmarks2TransformMatrix", "MaxPoolingWithArgmax2D",
     "MaxUnpooling2D", "Mfcc", "Nobody", "NumericVerify", "SignalDelay", "SignalEnergy", "SignalFftAutoScale", "SignalFilterBank",
@@ -188,7 +188,7 @@ _KEYS = (
 
 
 def _custom_op(choices: Choices, root: tables.Model) -> None:
-    """A custom op, with a FlexBuffers map of options that may be its own."""
+    """Turn a node into a custom op, with a FlexBuffers map of options that may be valid."""
     operator = some_operator(choices, root)
     codes = root.operator_codes = list(root.operator_codes or [])
     if choices.chance(60):
@@ -206,7 +206,7 @@ def _custom_op(choices: Choices, root: tables.Model) -> None:
 
 
 def _flexible(choices: Choices, depth: int = 0) -> Any:
-    """A value of FlexBuffers."""
+    """A random FlexBuffers value."""
     kind = choices.below(9 if depth < 3 else 6)
     if kind <= 2:
         return edge_values.small_int(choices)
@@ -220,7 +220,7 @@ def _flexible(choices: Choices, depth: int = 0) -> Any:
     return inner if kind < 8 else {choices.choice(_KEYS): value for value in inner}
 
 
-#: What is done, as often as it stands here.
+#: The mutations; repeated ones are chosen more often.
 MUTATIONS = (
     *[_options] * 6, *[_new_options] * 2, *[other_op] * 4, *[_version] * 1, *[_node_tensors] * 4, *[_nodes] * 2, *[_chain] * 2,
     *[_custom_options] * 1, *[_custom_op] * 1,

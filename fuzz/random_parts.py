@@ -1,4 +1,4 @@
-"""Parts of a model, drawn at random, and other values for their fields."""
+"""Randomly chosen parts of a model, and new values for their fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oplet.schema.table import Field, Table
 
 __all__ = ["flip_field", "fresh", "refit", "some_constant", "some_index", "some_operator", "some_subgraph", "some_tensor"]
 
-#: Constants grow to this many bytes at most; limits are tested by shapes of tensors that have none.
+#: Largest buffer that a constant gets, in bytes; larger shapes are tested with tensors that are not constant.
 _LARGEST_BUFFER = 1 << 20
 
 
@@ -99,7 +99,7 @@ def list_value(choices: Choices, field: Field, value: list[Any] | None) -> list[
 
 
 def fresh(choices: Choices, cls: type[Table]) -> Table:
-    """A table with some fields set, mostly to sizes and members that make sense."""
+    """A new table with some fields set, mostly to plausible sizes and enum members."""
     table = cls()
     for field in cls.fields:
         if field.kind == "scalar" and choices.chance(80):
@@ -121,7 +121,7 @@ def fresh(choices: Choices, cls: type[Table]) -> Table:
 
 
 def refit(choices: Choices, root: tables.Model, tensor: tables.Tensor) -> None:
-    """Give a constant the bytes that its shape and type ask for."""
+    """Resize a constant's buffer to its shape and type."""
     buffers = root.buffers or []
     if not 0 < tensor.buffer < len(buffers):
         return

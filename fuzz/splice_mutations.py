@@ -1,4 +1,4 @@
-"""Mutations that put models together: two of them in one, and chains of nodes."""
+"""Mutations that combine: two models spliced into one, and chains of nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["chained", "spliced"]
 
 _Op = BuiltinOperator
 
-#: Operators that take almost anything of one type: what a chain mostly consists of.
+#: Operators that accept almost any tensors of one type, of which chains mostly consist.
 _COMMON = (
     _Op.ADD, _Op.MUL, _Op.SUB, _Op.NEG, _Op.RELU, _Op.LOGISTIC, _Op.TANH, _Op.RESHAPE, _Op.CONCATENATION, _Op.SOFTMAX, _Op.ABS,
     _Op.MAXIMUM, _Op.MINIMUM, _Op.SQUARED_DIFFERENCE, _Op.CAST, _Op.QUANTIZE, _Op.DEQUANTIZE, _Op.SHAPE, _Op.PACK, _Op.DIV,
@@ -25,7 +25,7 @@ _COMMON = (
 
 
 def chained(choices: Choices, root: tables.Model) -> None:
-    """Two to eight nodes after the last: each reads what is there, also what the one before it writes."""
+    """Append two to eight nodes; each reads existing tensors, among them the output of the node before it."""
     subgraph = some_subgraph(choices, root)
     tensors, operators = list(subgraph.tensors or []), list(subgraph.operators or [])
     outputs = [] if subgraph.outputs is None else [index for index in subgraph.outputs.tolist() if 0 <= index < len(tensors)]
@@ -54,7 +54,7 @@ def chained(choices: Choices, root: tables.Model) -> None:
 
 
 def spliced(choices: Choices, root: tables.Model, other: tables.Model) -> None:
-    """Another model's subgraphs behind those that are there, and its main nodes mostly in the same subgraph, fed from it."""
+    """Append another model's subgraphs; mostly its main subgraph is merged into ours, which feeds it."""
     subgraphs, others = list(root.subgraphs or []), list(other.subgraphs or [])
     if not subgraphs or not others:
         return
@@ -67,7 +67,7 @@ def spliced(choices: Choices, root: tables.Model, other: tables.Model) -> None:
 
 
 def _moved(root: tables.Model, other: tables.Model, subgraphs: int) -> None:
-    """Change the numbers of the other model to those that its parts get."""
+    """Renumber the other model's indices for their new positions."""
     buffers, codes = len(root.buffers or [0]), len(root.operator_codes or [])
     for subgraph in other.subgraphs or []:
         for tensor in subgraph.tensors or []:
@@ -84,7 +84,7 @@ def _moved(root: tables.Model, other: tables.Model, subgraphs: int) -> None:
 
 
 def _merge(choices: Choices, first: tables.SubGraph, second: tables.SubGraph) -> None:
-    """The nodes of the second after those of the first, which feeds them where there is something of the same type."""
+    """Append the nodes of the second subgraph to the first, whose tensors of the same type feed them."""
     tensors, added = list(first.tensors or []), list(second.tensors or [])
     start = len(tensors)
     places = list(range(start, start + len(added)))

@@ -1,4 +1,4 @@
-"""A thread that asks whatever runs too long to stop, as a program with the default limits would."""
+"""A watchdog thread that cancels runs after a timeout, as a program with the default limits would."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 __all__ = ["TIMEOUT", "Watchdog"]
 
-#: Seconds after which a run is asked to stop.
+#: Seconds after which a run is cancelled.
 TIMEOUT = 2.0
 
 
 class Watchdog:
-    """Calls `cancel` of the interpreter that was last told to it, again and again, once its time is over."""
+    """Calls `cancel` of the running interpreter repeatedly, once its time is over."""
 
     def __init__(self) -> None:
         self._runner: Any = None
@@ -21,12 +21,12 @@ class Watchdog:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def begin(self, runner: Any) -> None:
-        """A run of this interpreter begins."""
+        """Start the timeout of an interpreter's run."""
         self._since = time.monotonic()
         self._runner = runner
 
     def end(self) -> None:
-        """It is over."""
+        """Stop the timeout: the run is over."""
         self._runner = None
 
     def _watch(self) -> None:

@@ -1,8 +1,8 @@
-"""What README promises, tried as a stranger does: a fresh copy of this repository, a fresh environment, nothing kept from before.
+"""Check of README's commands and code in a fresh copy of this repository, with fresh environments and empty caches.
 
 usage: python -m scripts.fresh_install [--python PYTHON ...] [--with builtin_ops] [--with everything] [--json FILE]
 
-Of each Python and each set of packages: `scripts/demo.sh` makes the environment, then every command of README's list and README's two
+For each Python and each set of packages, `scripts/demo.sh` makes the environment; then every command of README's list and README's two
 pieces of code are run. The home folder is empty, so that pip, numba and oplet find no caches. Prints a table; the exit code is 1 if
 anything failed.
 """
@@ -27,9 +27,9 @@ __all__ = ["COMMANDS", "SETS", "Step", "code_of_readme", "verbs_of_readme", "wal
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = "examples/digits"
 
-#: What is installed: the demo's packages, or all of the repository.
+#: The sets of packages: those of the demo, or all of the repository.
 SETS = ("builtin_ops", "everything")
-#: Of an installation that takes what is there for one Python and not for another: what is told when pip finds none.
+#: pip's message if a package has no wheel for this Python; such a step is not a failure.
 _NO_WHEEL = "No matching distribution found for "
 
 #: A program that was written for LiteRT.
@@ -44,12 +44,12 @@ print(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).shape
 
 
 class Command(NamedTuple):
-    """A command of README's list with values in the place of its capitals.
+    """A command of README's list, with values in place of the placeholders.
 
     Attributes:
-        arguments: of `oplet`.
-        says: what its output must have.
-        delegate: it takes a delegate, which the built-in operators alone do not bring.
+        arguments: the arguments of `oplet`.
+        says: a text that the output must contain.
+        delegate: whether it needs a delegate, which the set "builtin_ops" lacks.
     """
 
     arguments: str
@@ -57,7 +57,7 @@ class Command(NamedTuple):
     delegate: bool = False
 
 
-#: README's list, in its order, with `M` for a quantized model, `F` for a model of floats, and `W` for an empty folder.
+#: README's list, in its order; `M` is a quantized model, `F` a float model, and `W` an empty folder.
 COMMANDS = (
     Command(f"run M --input {DIGITS}/pictures/7.png --labels {DIGITS}/labels.txt --top 3 --output W/y.npz", "seven"),
     Command("run F --delegate example", "by the delegate example", delegate=True),
@@ -86,13 +86,13 @@ COMMANDS = (
 
 
 class Step(NamedTuple):
-    """What became of one step.
+    """The result of one step.
 
     Attributes:
-        what: the command, or what it is about.
+        what: the command, or a description of the step.
         verdict: "ok", "failed" or "no wheel".
-        seconds: how long it took.
-        told: of what is not ok the end of its output.
+        seconds: its duration.
+        told: the end of its output, if it is not ok.
     """
 
     what: str
@@ -113,12 +113,12 @@ def code_of_readme() -> list[str]:
 
 
 def walk(python: str, packages: str, folder: Path) -> Iterator[Step]:
-    """Do everything with one Python.
+    """Run all steps with one Python.
 
     Args:
-        python: the interpreter.
+        python: the Python interpreter.
         packages: one of SETS.
-        folder: an empty one.
+        folder: an empty folder to work in.
     """
     clone, home, work = (folder / name for name in ("clone", "home", "work"))
     _copy(clone)
@@ -150,7 +150,7 @@ def walk(python: str, packages: str, folder: Path) -> Iterator[Step]:
 
 
 def _programs(ran: _Runner, bin: Path, python: str, work: Path, folder: Path) -> Iterator[Step]:
-    """A program of one file where there is numpy alone, and with Pillow."""
+    """Build a .pyz program and run it where only numpy is installed, then with Pillow too."""
     subprocess.run([python, "-m", "venv", str(folder / "alone")], check=True, capture_output=True)
     alone = str(folder / "alone" / bin.name / "python")
     pip = [alone, "-m", "pip", "install", "--quiet"]
@@ -172,7 +172,7 @@ def _programs(ran: _Runner, bin: Path, python: str, work: Path, folder: Path) ->
 
 
 def _readme_as_a_program() -> str:
-    """README's code, with a model, a value and a print around it."""
+    """README's code as a program: with a model, a value and a print added."""
     drop_in, op = code_of_readme()
     lines = [
         "import sys, numpy",
@@ -191,7 +191,7 @@ def _readme_as_a_program() -> str:
 
 
 class _Runner:
-    """Runs commands in the copy."""
+    """Runs commands in the copy of the repository."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder, self._environment = folder, environment
@@ -216,7 +216,7 @@ class _Runner:
 
 
 def _copy(target: Path) -> None:
-    """What git tracks, and what is new and not ignored, as it is now."""
+    """Copy the files that git tracks, and new files that it does not ignore."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -231,7 +231,7 @@ def _copy(target: Path) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The environment of somebody who has never used Python: pip's settings alone are kept, as they say where the index is."""
+    """Environment variables of a fresh user; only pip's are kept, as they name the package index."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -244,7 +244,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Walk with every Python and set that is asked for; 1 if a step failed."""
+    """Run all steps with every requested Python and set; returns 1 if a step failed."""
     parser = argparse.ArgumentParser(prog="python -m scripts.fresh_install", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", action="append", help="may be repeated; this one by default")
     parser.add_argument("--with", dest="packages", action="append", choices=SETS, help="may be repeated; both by default")

@@ -1,4 +1,4 @@
-"""What this repository requires: as it says, and as it is installed."""
+"""Requirements of this repository, as declared and as installed."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ else:
 __all__ = ["DEVELOPMENT", "RUN_TIME", "Wanted", "installed", "wanted"]
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Whom a requirement is for: users of the packages, or those who work on them.
+#: Audiences of a requirement: users of the packages, or developers of this repository.
 RUN_TIME, DEVELOPMENT = "run time", "development"
 
 
 class Wanted(NamedTuple):
-    """A requirement of this repository's.
+    """A declared requirement.
 
     Attributes:
-        requirement: as it is written.
+        requirement: the requirement.
         audience: RUN_TIME or DEVELOPMENT.
-        by: the package, or the file of requirements, that has it.
+        by: the package, or the requirements file, that declares it.
     """
 
     requirement: Requirement
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
 
 def wanted() -> list[Wanted]:
-    """Every requirement of the packages (extras and what builds them included) and of the requirements files, others' only."""
+    """All requirements of the packages (extras and build systems included) and of the requirements files, without our own packages."""
     found: list[Wanted] = []
     for path in [ROOT / "core" / "pyproject.toml", *sorted((ROOT / "plugins").glob("*/pyproject.toml"))]:
         tables: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
@@ -63,7 +63,7 @@ def wanted() -> list[Wanted]:
 
 
 def installed(roots: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
-    """The installed distributions that these requirements lead to, by name; what is not installed is left out."""
+    """The installed distributions that these requirements lead to, directly or not, by name; missing ones are left out."""
     found: dict[str, metadata.Distribution] = {}
     seen: set[tuple[str, str]] = set()
     waiting = [(requirement, "") for requirement in roots]

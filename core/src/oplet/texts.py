@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["LONGEST", "logger_of", "one_line", "plain", "shown"]
+__all__ = ["LONGEST", "counted", "logger_of", "one_line", "plain", "shown"]
 
 #: Characters of a message, of which what is left out is in the middle.
 LONGEST = 8000
@@ -102,3 +102,8 @@ def logger_of(name: str) -> logging.Logger:
     logger = logging.getLogger(name)
     logger.addFilter(_Plain())
     return logger
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 tensor", "2 tensors"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,4 +1,4 @@
-"""What was done to inputs, on standard error."""
+"""Notices of what was done to inputs, printed on standard error."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["NoticePrinter"]
 
 
 class NoticePrinter:
-    """Prints notices, one a line.
+    """Prints notices, one per line.
 
     Args:
-        quiet: print nothing.
+        quiet: whether to print nothing.
     """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
 
     def __call__(self, notice: Notice) -> None:
-        """Print what was done to an input."""
+        """Print a notice."""
         self._say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
 
     def warn(self, text: str) -> None:

@@ -1,8 +1,8 @@
-"""Child processes of Python that never import what lies in the current folder, or beside a model.
+"""Python subprocesses that never import modules from the current folder, or from the folder of a model.
 
-`python -c` and `python -m` look for every module in the current folder first, so that a `json.py` of a stranger would run in place
-of the standard library's. Children begin in an empty folder of their own instead, and are told by Python's own switch, where it has
-one (3.11), to put no folder before the standard library.
+`python -c` and `python -m` look for modules in the current folder first, so that a foreign `json.py` would run in place of the standard
+library's. These processes start in an empty temporary folder, and with Python's switch -P (3.11 and later), which puts no folder before the
+standard library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 __all__ = ["TimeoutExpired", "python_process", "run_python"]
 
-#: Python before 3.11 has no such switch; there the empty folder alone keeps strangers out.
+#: Python before 3.11 has no such switch; there the empty folder alone protects.
 _SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 
 
@@ -30,17 +30,17 @@ def run_python(
     folders: Sequence[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run this Python in a folder of its own until it ends.
+    """Run this Python in an empty folder, and wait until it ends.
 
     Args:
-        arguments: of Python: `-c` and code, or a script, and what follows; paths must be absolute.
-        bare: leave out what is installed and the user's PYTHONPATH: the standard library alone.
-        environment: what to set beyond this process's own environment.
-        folders: where modules are looked for before all others.
-        options: of `subprocess.run`; neither `cwd` nor `env`.
+        arguments: Python's arguments: `-c` and code, or a script, and the script's arguments; paths must be absolute.
+        bare: offer the standard library only, without site-packages and the user's PYTHONPATH.
+        environment: environment variables to set in addition to those of this process.
+        folders: folders to search for modules first.
+        options: options of `subprocess.run`, except `cwd` and `env`.
 
     Raises:
-        TimeoutExpired: it took longer than the option `timeout`.
+        TimeoutExpired: the process took longer than the option `timeout`.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         command, variables = _command(arguments, bare), _environment(environment or {}, folders, bare)
@@ -55,7 +55,10 @@ def python_process(
     folders: Sequence[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> Iterator[subprocess.Popen[Any]]:
-    """The same for a process that runs meanwhile; at the end it is stopped if it still runs."""
+    """Run this Python in an empty folder while the `with` block runs; at its end the process is killed if it still runs.
+
+    The arguments are those of `run_python`; `options` are those of `subprocess.Popen`.
+    """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         variables = _environment(environment or {}, folders, False)
         process = subprocess.Popen(_command(arguments, False), **options, cwd=folder, env=variables)
@@ -76,7 +79,7 @@ def _environment(more: Mapping[str, str], folders: Sequence[str | os.PathLike[st
     given = (
         [] if bare else [place for place in variables.get("PYTHONPATH", "").split(os.pathsep) if os.path.normpath(place) != "."]
     )
-    # An empty place would be the current folder, and a relative one something else in the child's.
+    # An empty entry would mean the current folder; relative entries would mean other folders in the child.
     places = [os.path.abspath(place) for place in (*folders, *given)]
     variables.pop("PYTHONPATH", None)
     if places:

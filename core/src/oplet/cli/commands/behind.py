@@ -63,7 +63,7 @@ def behind(
         code = 1
     except SystemExit as ended:
         code = ended.code
-    except BaseException:  # the program's own affair, told as Python tells it
+    except BaseException:  # the program's own exception, shown as Python shows it
         _tell()
         code = 130 if isinstance(sys.exc_info()[1], KeyboardInterrupt) else 1
     sys.stdout.flush()
@@ -72,7 +72,7 @@ def behind(
 
 
 def _tell() -> None:
-    """The program's traceback, from its own first line on."""
+    """Print the program's traceback, without the frames of oplet and runpy that come before it."""
     kind, error, traceback = sys.exc_info()
     begin = traceback
     while begin is not None and begin.tb_frame.f_globals.get("__name__", "").partition(".")[0] in (

@@ -1,4 +1,4 @@
-"""`oplet benchmark`: how fast a model runs, what it takes of memory, and where the time goes."""
+"""`oplet benchmark`: latency, memory use and profile of a model."""
 
 from __future__ import annotations
 

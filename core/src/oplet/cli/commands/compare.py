@@ -1,4 +1,4 @@
-"""`oplet compare`: a model in two ways, and how far apart the answers are."""
+"""`oplet compare`: a model run in two ways, and the differences of the outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-#: The exit code where the model was compared with itself.
+#: The exit code if the model was compared with itself.
 _NOTHING_DELEGATED = 3
 
 

@@ -1,4 +1,4 @@
-"""`oplet new-delegate`: write a package that brings a delegate."""
+"""`oplet new-delegate`: write a package that provides a delegate."""
 
 from __future__ import annotations
 

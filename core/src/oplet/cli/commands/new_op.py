@@ -1,4 +1,4 @@
-"""`oplet new-op`: write a package that brings an op."""
+"""`oplet new-op`: write a package that provides an op."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def new_op(
 
 
 def print_next_steps(folder: Path, needs: str = "") -> None:
-    """What is there now, and how to go on.
+    """Print the new package's folder and the next commands.
 
     Args:
-        folder: the new package.
-        needs: a package of this project that its tests need.
+        folder: the folder of the new package.
+        needs: a package of this project that the tests need.
     """
     from oplet.cli.console import Printer
     from oplet.plugins.sources import installing_first

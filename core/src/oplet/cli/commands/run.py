@@ -1,4 +1,4 @@
-"""`oplet run`: run a model once and show what comes out."""
+"""`oplet run`: run a model once and show the outputs."""
 
 from __future__ import annotations
 

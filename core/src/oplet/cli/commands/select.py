@@ -86,7 +86,7 @@ def select(
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="--op") from error
     served = find_providers(needs, plugins, prefer=prefer)
-    made: dict[Path, str] = {}  # everything is made before anything is written
+    made: dict[Path, str] = {}  # all texts are generated before any file is written
     if output is not None:
         from oplet.tools.selection.resolver_code import resolver_code
 

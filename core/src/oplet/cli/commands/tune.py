@@ -1,4 +1,4 @@
-"""`oplet tune`: which of the engines that are installed runs a model fastest, and how near its answers are."""
+"""`oplet tune`: the installed engine that runs a model fastest, and the errors of all of them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _print(choice: Choice, model: Path, num_threads: int) -> None:
 
 
 def _by_time(trials: Sequence[Trial]) -> list[Trial]:
-    """Those that can be chosen, the fastest first, and then the others."""
+    """The trials that may be chosen, the fastest first, followed by the others."""
     return sorted(trials, key=lambda trial: (bool(trial.why), trial.seconds is None, trial.seconds or 0.0))
 
 
@@ -103,7 +103,7 @@ def _row(trial: Trial, plain: float | None, chosen: bool) -> tuple[str, ...]:
 
 
 def delegates_of(model: Path, texts: Sequence[str], plugins: PluginManager, num_threads: int) -> Sequence[Delegate] | str:
-    """The delegates that a command line asks for; where it says "auto", what there is to measure is measured, with a bar."""
+    """The delegates that a command line asks for; for "auto", engines without a remembered time are measured, with a progress bar."""
     from oplet.tools.running.delegates import delegates_or_auto
 
     delegates = delegates_or_auto(texts, plugins)

@@ -1,7 +1,7 @@
-"""Processes that a program starts with multiprocessing: they get the hooks of the program, whichever way they are started.
+"""Import hooks in processes that a program starts with multiprocessing, whatever the start method.
 
-Forked ones have them already. Those that are spawned, or forked by a server, are new interpreters of Python, which read what to prepare from
-a pickle; what is added to it opens the hooks there before the program's module is imported again.
+Forked processes inherit the hooks. Spawned ones, and those of a fork server, are new Python interpreters that unpickle preparation data first:
+a `HookInstaller` is added to these data, and installs the hooks before the program's main module is imported again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _KEY = "oplet_behind"
 
 
 class HookInstaller:
-    """Opens the hooks in the process that unpickles it.
+    """Installs the import hooks in the process that unpickles it.
 
     Args:
         blocked: names of plugins to leave out.
-        delegates: for interpreters that the program gives none.
-        num_threads: for interpreters that the program gives no number.
-        tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
+        delegates: delegates of interpreters to which the program gives none.
+        num_threads: threads of interpreters to which the program gives no number.
+        tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
     """
 
     def __init__(self, blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
@@ -34,7 +34,7 @@ class HookInstaller:
 
 
 def _install_hooks(blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
-    """Open the hooks until the process ends."""
+    """Install the hooks until the process ends."""
     from oplet.plugins.manager import PluginManager
     from oplet.tools.behind.import_hooks import intercept_imports
     from oplet.tools.behind.litert_names import UsageReport, litert_names, plugin_packages
@@ -47,13 +47,13 @@ def _install_hooks(blocked: Sequence[str], delegates: Sequence[str], num_threads
     _ACTIVE_HOOKS.append(hooks)
 
 
-#: What keeps the hooks of this process open.
+#: The hooks of this process; they stay installed as long as they are referenced.
 _ACTIVE_HOOKS: list[Any] = []
 
 
 @contextmanager
 def install_in_child_processes(opener: HookInstaller) -> Iterator[None]:
-    """Have processes that are spawned meanwhile open the hooks too."""
+    """Install the hooks in processes that are spawned while the `with` block runs."""
     usual = multiprocessing.spawn.get_preparation_data
 
     def prepared(name: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Modules in which programs look for LiteRT's interpreter, answered by oplet as long as a program runs.
+"""Import hooks that give programs oplet's interpreter where they import LiteRT's.
 
 Programs import it from `tflite_runtime.interpreter`, `ai_edge_litert.interpreter`, `tensorflow.lite` (`tf.lite`) or
-`tensorflow.lite.python.interpreter`. Who is part of oplet, of its plugins (the litert delegate imports LiteRT), of LiteRT or of
-TensorFlow itself gets the module that is installed. Nothing of the installation changes: the hooks hang in `sys.meta_path`.
+`tensorflow.lite.python.interpreter`. Modules of oplet, of its plugins (the litert delegate imports LiteRT), of LiteRT and of TensorFlow
+itself still get the installed module. The hooks are finders in `sys.meta_path`; installed packages are not changed.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import Any
 
 __all__ = ["INTERCEPTED", "intercept_imports"]
 
-#: Modules that hold the interpreter and what goes with it.
+#: Modules that define LiteRT's interpreter.
 INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
 
-#: TensorFlow's public names, where it is installed: each module with those of its names that are LiteRT's.
+#: TensorFlow's public modules that re-export LiteRT's names, with these names; they are patched if TensorFlow is installed.
 _LITE_NAMES = {
     f"tensorflow.{version}lite{part}": names
     for version in ("_api.v2.", "_api.v2.compat.v1.", "_api.v2.compat.v2.")
     for part, names in (("", ("Interpreter",)), (".experimental", ("OpResolverType", "load_delegate")))
 }
 
-#: TensorFlow's public names where it is not installed, and programs are to believe that a part of it is.
+#: TensorFlow's public modules that are made up if TensorFlow is not installed, with their names.
 _LITE_STUBS = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
 
 
 class _InterceptedModule(ModuleType):
-    """A module of oplet's names for programs, and of its own for those that belong to it.
+    """A module with oplet's names for programs, and with the installed module's names for exempt packages.
 
     Args:
         name: the module's name.
         names: oplet's names.
-        exempt: top-level packages that get the installed module.
-        finders: who finds the installed one.
+        exempt: top-level packages that get the installed module's names.
+        finders: the hooks, which find the installed module.
     """
 
     def __init__(self, name: str, names: Mapping[str, Any], exempt: Collection[str], finders: _ImportHooks) -> None:
@@ -62,7 +62,7 @@ class _InterceptedModule(ModuleType):
 
 
 class _ImportHooks(MetaPathFinder, Loader):
-    """Finds the hooks, and patches TensorFlow's public names when TensorFlow makes them."""
+    """The finder and loader of intercepted modules; it also patches TensorFlow's public modules when they are imported."""
 
     def __init__(self, names: Mapping[str, Any], exempt: Collection[str], without_tensorflow: bool) -> None:
         self._names = names
@@ -73,8 +73,8 @@ class _ImportHooks(MetaPathFinder, Loader):
         self.used: dict[str, None] = {}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of a door, of a package around one that is not installed, or of a module to patch; None for all others."""
-        if fullname in INTERCEPTED:  # asked for in a package that is there
+        """The spec of an intercepted module, of a missing package that encloses one, or of a module to patch; else None."""
+        if fullname in INTERCEPTED:  # its package is installed, or was made up before
             return ModuleSpec(fullname, self, origin="oplet")
         if fullname in _LITE_NAMES:
             spec = self._elsewhere(fullname, path)
@@ -89,32 +89,32 @@ class _ImportHooks(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """An empty package for those around the hooks, a door else."""
+        """A made-up package if the spec is that of a package, else an intercepted module."""
         if spec.submodule_search_locations is None:
             return _InterceptedModule(spec.name, self._names, self._exempt, self)
         return _EnclosingPackage(spec.name, {name: self._names[name] for name in _LITE_STUBS.get(spec.name, ())})
 
     def exec_module(self, module: ModuleType) -> None:
-        """Note that somebody came in; there is nothing to run."""
+        """Note that the module was imported; there is nothing to run."""
         if isinstance(module, _InterceptedModule) or module.__name__ in _LITE_STUBS:
             self.used[module.__name__] = None
 
     def patch(self, module: ModuleType) -> None:
-        """Give those of TensorFlow's public names other values that are LiteRT's."""
+        """Set LiteRT's names in one of TensorFlow's public modules to oplet's."""
         names = _LITE_NAMES[module.__name__]
         self._patched.append((module, {name: vars(module)[name] for name in names if name in vars(module)}))
         vars(module).update((name, self._names[name]) for name in names)
 
     def undo(self) -> None:
-        """Give them back the values that they had."""
+        """Restore the names that were patched."""
         for module, values in self._patched:
             vars(module).update(values)
 
     def installed(self, name: str) -> ModuleType:
-        """The module of that name that is installed.
+        """The installed module of an intercepted name.
 
         Raises:
-            ModuleNotFoundError: none is.
+            ModuleNotFoundError: it is not installed.
         """
         if name not in self._installed:
             parent = import_module(name.rpartition(".")[0])
@@ -137,7 +137,7 @@ class _ImportHooks(MetaPathFinder, Loader):
 
 
 class _EnclosingPackage(ModuleType):
-    """A package that is not installed: what holds the hooks, and TensorFlow's public names of them."""
+    """A made-up package in place of one that is not installed: it encloses intercepted modules and has TensorFlow's public names of them."""
 
     def __init__(self, name: str, names: Mapping[str, Any]) -> None:
         super().__init__(name, "Answered by oplet.")
@@ -155,19 +155,19 @@ class _EnclosingPackage(ModuleType):
 
 
 class _PatchingLoader(Loader):
-    """Loads a module as its own loader does, and then gives some of its names other values."""
+    """A loader that loads a module with the module's own loader, and then patches it."""
 
     def __init__(self, loader: Any, hooks: _ImportHooks) -> None:
         self._loader = loader
         self._hooks = hooks
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the module's own loader does."""
+        """Delegates to the module's own loader."""
         module: ModuleType | None = self._loader.create_module(spec)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """As the module's own loader does, and then the names."""
+        """Delegates to the module's own loader, then patches the names."""
         self._loader.exec_module(module)
         self._hooks.patch(module)
         self._hooks.used["tensorflow.lite"] = None
@@ -177,12 +177,12 @@ class _PatchingLoader(Loader):
 def intercept_imports(
     names: Mapping[str, Any], exempt: Collection[str], *, without_tensorflow: bool = False
 ) -> Iterator[Mapping[str, None]]:
-    """Have programs' imports of LiteRT's interpreter answered; gives the modules that somebody asked for, as they are asked for.
+    """Intercept imports of LiteRT's interpreter; yields the names of the modules that were imported, which grow meanwhile.
 
     Args:
-        names: what they find there, LiteRT's names.
+        names: the contents of intercepted modules: LiteRT's names and what they stand for.
         exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
-        without_tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed. Programs that ask whether it is then go astray.
+        without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed. Programs that test for TensorFlow are misled by that.
     """
     hooks = _ImportHooks(names, {"oplet", "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}

@@ -1,4 +1,4 @@
-"""Run a program whose imports of LiteRT's interpreter are answered by oplet, and say what ran where."""
+"""Launch a program in this process with the import hooks installed, and report what its interpreters ran."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def run_behind(
     tensorflow: bool = False,
     report: UsageReport | None = None,
 ) -> UsageReport:
-    """Run a program in this process as Python would run it, with LiteRT's interpreter answered by oplet.
+    """Run a program in this process as Python would run it, with imports of LiteRT's interpreter answered by oplet.
 
     Args:
-        program: a script, the name of a command that is a script of Python, or with `is_module` a module's name.
-        arguments: its arguments.
-        is_module: run it as `python -m` does.
+        program: a script, the name of a command that is a Python script, or with `is_module` a module's name.
+        arguments: the program's arguments.
+        is_module: run a module, as `python -m` does.
         plugins: where kernels and delegates come from.
-        blocked: the names of plugins that these lack, for processes that the program starts.
-        delegates: for interpreters that the program gives none, see `oplet.delegates.text.parse_delegate`, or "auto".
-        num_threads: for interpreters that the program gives no number.
-        tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
-        report: where to note what ran, also if the program fails.
+        blocked: names of the plugins that are switched off in `plugins`, for processes that the program starts.
+        delegates: delegates of interpreters to which the program gives none, see `oplet.delegates.text.parse_delegate`, or "auto".
+        num_threads: threads of interpreters to which the program gives no number.
+        tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
+        report: the report to fill, also if the program fails.
 
     Returns:
         The report.
@@ -58,7 +58,7 @@ def run_behind(
     Raises:
         ModelError: there is no such program.
         DelegateError: there is no such delegate.
-        BaseException: whatever the program raises, SystemExit included.
+        BaseException: any exception of the program, SystemExit included.
     """
     report = report or UsageReport()
     path = program if is_module else _script(program)
@@ -82,14 +82,14 @@ def run_behind(
 
 
 class _Script(SourceFileLoader):
-    """Loads a script; its bytecode is not kept, as Python keeps none of what it is asked to run."""
+    """A loader of a script, whose bytecode is not cached: Python does not cache that of its main module either."""
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
         raise OSError(path)
 
 
 def _run_script(path: str) -> None:
-    """Run a script as `__main__`, with the `__file__` and the other names that Python gives it; folders and archives by their `__main__`."""
+    """Run a script as `__main__`, with the module attributes that Python sets; for a folder or archive, its `__main__.py`."""
     if os.path.isdir(path) or path.endswith(".pyc") or zipfile.is_zipfile(path):
         runpy.run_path(path, run_name="__main__")
         return
@@ -100,7 +100,7 @@ def _run_script(path: str) -> None:
     before = sys.modules["__main__"]
     sys.modules["__main__"] = module
     try:
-        with _join_threads():  # they may look for their main module
+        with _join_threads():  # threads may use the main module
             loader.exec_module(module)
     finally:
         sys.modules["__main__"] = before
@@ -108,7 +108,7 @@ def _run_script(path: str) -> None:
 
 @contextmanager
 def _join_threads() -> Iterator[None]:
-    """Wait for the threads that the program leaves running, as Python does at its end, while oplet still answers their imports."""
+    """At the end, wait for the threads that the program left running, as Python does; their imports are still intercepted."""
     before = set(threading.enumerate())
     try:
         yield
@@ -119,10 +119,10 @@ def _join_threads() -> Iterator[None]:
 
 
 def _script(program: str) -> str:
-    """The path of a script.
+    """The path of a script or of a command's script.
 
     Raises:
-        ModelError: there is none, or it is no Python.
+        ModelError: there is no such program, or it is not a Python script.
     """
     if os.path.exists(program):
         return program
@@ -138,7 +138,7 @@ def _script(program: str) -> str:
 
 @contextmanager
 def _as_main(path: str, arguments: Sequence[str], is_module: bool) -> Iterator[None]:
-    """The command line and the first folder of modules as Python gives them to a program."""
+    """Set `sys.argv` and `sys.path[0]` as Python sets them for a program."""
     argv, folders = sys.argv, sys.path[:]
     sys.argv = [path, *arguments]
     sys.path.insert(0, os.getcwd() if is_module else os.path.dirname(os.path.abspath(os.path.realpath(path))))

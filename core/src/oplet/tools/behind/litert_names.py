@@ -1,4 +1,4 @@
-"""LiteRT's names as oplet answers them behind a program, and the report of what ran."""
+"""LiteRT's names and the oplet classes that stand for them in intercepted modules; a report of what these ran."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["UsageReport", "litert_names", "plugin_packages"]
 
 
 class UsageReport:
-    """What a program's interpreters ran.
+    """A report of what a program's interpreters ran.
 
     Attributes:
-        answered: the modules that were asked for.
-        models: how many interpreters were made of each model, by its name.
-        nodes: by package or delegate, how many nodes it serves, of all interpreters together.
+        answered: the intercepted modules that were imported.
+        models: the number of interpreters made of each model, by the model's name.
+        nodes: the number of nodes that each package or delegate serves, in all interpreters together.
     """
 
     def __init__(self) -> None:
@@ -34,25 +34,25 @@ class UsageReport:
 
     @property
     def nodes(self) -> dict[str, int]:
-        """By package or delegate, how many nodes it serves."""
+        """The number of nodes that each package or delegate serves."""
         total: Counter[str] = Counter()
         for counts in self._nodes.values():
             total.update(counts)
         return dict(total.most_common())
 
     def add_interpreter(self, interpreter: Interpreter) -> int:
-        """An interpreter was made; returns its number."""
+        """Count a new interpreter; returns its number."""
         self.models[interpreter._model.name] += 1
         number = len(self._nodes)
         self.update_nodes(number, interpreter)
         return number
 
     def update_nodes(self, number: int, interpreter: Interpreter) -> None:
-        """Look at what serves its nodes now."""
+        """Note who serves the interpreter's nodes now."""
         self._nodes[number] = providers_of(interpreter)
 
     def __str__(self) -> str:
-        """One line."""
+        """The report in one line."""
         if not self.answered:
             return "the program imported no interpreter that oplet answers"
         if not self.models:
@@ -65,7 +65,7 @@ class UsageReport:
 def litert_names(
     report: UsageReport, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None
 ) -> dict[str, Any]:
-    """LiteRT's names; interpreters have the defaults of the command line and are accounted for."""
+    """LiteRT's names with oplet's classes; interpreters take the command line's defaults and are counted in `report`."""
 
     class Accounted(Interpreter):
         def __init__(self, *given: Any, **named: Any) -> None:
@@ -96,7 +96,7 @@ def litert_names(
 
 
 def plugin_packages() -> set[str]:
-    """The top-level packages of all installed plugins: what they import of LiteRT is LiteRT's."""
+    """The top-level packages of all installed plugins, whose imports of LiteRT are not intercepted."""
     import importlib_metadata
 
     return {point.value.partition(":")[0].partition(".")[0].strip() for point in importlib_metadata.entry_points(group=GROUP)}

@@ -1,6 +1,6 @@
-"""How fast a model runs, what it takes of memory, and which nodes the time goes to.
+"""Benchmark of a model: latency, memory use, and a profile of its nodes.
 
-The counterpart of LiteRT's benchmark_model (tflite/tools/benchmark), whose numbers of runs and seconds it has by default.
+The counterpart of LiteRT's benchmark_model (tflite/tools/benchmark), with the same default numbers of runs and seconds.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Benchmark", "Memory", "Rival", "Schedule", "benchmark_model", "parse_shape"]
 
-#: Called between runs with what is being done, and which part of it is done, up to 1.
+#: Called between runs with the name of the current phase and its progress, 0 to 1.
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How often to run. There are at least so many runs, and they take at least so many seconds together.
+    """Numbers of runs. Each phase has at least the given runs and lasts at least the given seconds.
 
     Attributes:
-        warmup_runs: runs that do not count, before the others; the first inference is one of them. 0 for no more than that one.
-        warmup_min_secs: seconds of them.
-        num_runs: runs that count.
-        min_secs: seconds of them.
-        max_secs: seconds after which there are no more of a kind, once there was one.
-        profiled_runs: runs with the profiler on, after the others; 0 for no profile.
+        warmup_runs: least runs of the warm-up, the first inference included; 0 for the first inference alone.
+        warmup_min_secs: least seconds of the warm-up.
+        num_runs: least runs that are measured.
+        min_secs: least seconds of the measured runs.
+        max_secs: seconds after which a phase ends, though not before its first run.
+        profiled_runs: runs with the profiler on, after the measured ones; 0 for no profile.
     """
 
     warmup_runs: int = 1
@@ -60,15 +60,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Memory:
-    """What was taken of memory, in bytes; None where the system does not tell.
+    """Memory use in bytes; None if the system does not report it.
 
     Attributes:
-        model: the model's file, which is mapped.
-        arena: blocks that the tensors share which change from node to node.
-        resident_before: of the process before the model was loaded, Python and numpy included.
-        resident_allocated: of the process when the tensors were allocated.
-        resident: of the process after the warm-up.
-        peak: the most that the process ever had in memory until then.
+        model: size of the model's file, which is mapped into memory.
+        arena: size of the arenas, which intermediate tensors share.
+        resident_before: resident set size of the process before the model was loaded, Python and numpy included.
+        resident_allocated: resident set size after the tensors were allocated.
+        resident: resident set size after the warm-up.
+        peak: largest resident set size of the process until then.
     """
 
     model: int
@@ -81,15 +81,15 @@ class Memory:
 
 @dataclass(frozen=True)
 class Rival:
-    """What another runtime took, its runs alternating with ours.
+    """Times of another runtime, whose runs alternate with oplet's.
 
     Attributes:
-        name: which.
+        name: the runtime.
         version: its version.
-        load: seconds until its interpreter existed.
-        allocate: seconds until it was ready to run.
+        load: seconds to construct its interpreter.
+        allocate: seconds to allocate its tensors.
         runs: its runs.
-        ratio: our time over its time, pair by pair: below 1 where oplet is faster.
+        ratio: oplet's time divided by its time, pair by pair: below 1 where oplet is faster.
     """
 
     name: str
@@ -102,26 +102,26 @@ class Rival:
 
 @dataclass
 class Benchmark:
-    """What was measured. Times are in seconds.
+    """Results of a benchmark. Times are in seconds.
 
     Attributes:
-        model: the file.
+        model: the model's file.
         signature: the key of the signature that was run, "" for the first subgraph.
         inputs: type and shape of each input, by name.
         num_threads: threads that kernels may use.
-        delegated: how many nodes each delegate runs, and how many there were.
-        choice: what was chosen and why, where that was asked for; else "".
-        load: until the interpreter existed.
-        allocate: until it was ready to run.
-        first: the first inference.
-        warmup: the runs that do not count; None if there were none.
-        runs: the runs that count.
-        memory: what was taken of memory.
-        profile: which nodes the time went to, in runs of their own.
-        rivals: other runtimes.
-        events: what the profile is made of.
-        spans: the rest of what is worth showing in a trace.
-        names: what each node is called.
+        delegated: for each delegate its name, the number of nodes that it runs, and the number that there were.
+        choice: what "auto" chose and why; "" if it was not asked for.
+        load: time to construct the interpreter.
+        allocate: time to allocate the tensors.
+        first: time of the first inference.
+        warmup: runs of the warm-up; None if there were none.
+        runs: the measured runs.
+        memory: memory use.
+        profile: times of the nodes, from separate runs.
+        rivals: times of other runtimes.
+        events: the profiler's events.
+        spans: other spans of time, for a trace.
+        names: names of the nodes.
     """
 
     model: str
@@ -159,26 +159,26 @@ def benchmark_model(
     raw: bool = False,
     notify: Tell = warn,
 ) -> Benchmark:
-    """Measure a model.
+    """Benchmark a model.
 
     Args:
         model: the .tflite file.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random.
         shapes: other shapes for inputs, by name.
-        signature: which signature to run; the only one if None, or else the first subgraph.
-        schedule: how often.
-        seed: of the random values.
+        signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
+        schedule: numbers of runs.
+        seed: seed of the random values.
         num_threads: threads that kernels may use.
-        plugins: where the kernels come from; all that are installed by default.
-        delegates: what claims nodes first, in this order, or "auto" for what is fastest.
-        compare: names of `oplet.tools.benchmarking.litert_runner.LITERT_RESOLVERS` that take turns with oplet.
-        progress: is told how far it is.
+        plugins: the plugins that provide kernels; all installed ones by default.
+        delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
+        compare: keys of `oplet.tools.benchmarking.litert_runner.LITERT_RESOLVERS`, whose runs alternate with oplet's.
+        progress: called with the progress.
         raw: inputs hold a quantized tensor's integers, not real values.
-        notify: is told what was done to inputs.
+        notify: called with a notice of what was done to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
-        LiteRTError: a rival is missing or cannot run the model.
+        LiteRTError: LiteRT is missing or cannot run the model.
         OSError: a file cannot be read.
     """
     tell = progress or (lambda what, done: None)
@@ -270,7 +270,7 @@ def benchmark_model(
 
 
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """An input's name and shape. The name ends at the last colon, as it may have colons itself.
+    """The name and shape in a text NAME:SHAPE. The name ends at the last colon, because names may contain colons.
 
     Raises:
         TensorError: the text is malformed.
@@ -304,7 +304,7 @@ def _resize(interpreter: Interpreter, subgraph: int, runner: ModelRunner, shapes
 def _rounds(
     invokes: Sequence[Callable[[], None]], least: int, min_secs: float, max_secs: float, what: str, tell: Progress
 ) -> list[list[float]]:
-    """Let the runners take turns, and give the seconds of each; who begins changes from round to round."""
+    """Run the callables in turn, round by round, and return the seconds of each; the order rotates."""
     clock = time.perf_counter
     seconds: list[list[float]] = [[] for _ in invokes]
     spent, rounds = 0.0, 0
@@ -324,7 +324,7 @@ def _rounds(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Python's collector of garbage would count what other runs left."""
+    """Switch the garbage collector off: it would add the cleaning up after earlier runs to the time of a run."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""ai-edge-litert's interpreter on the same model and inputs, for timing beside oplet's."""
+"""Runner of ai-edge-litert's interpreter on the same model and inputs, for comparing times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet.errors import OpletError, text_of
 
 __all__ = ["LITERT_RESOLVERS", "LiteRTError", "LiteRTRunner"]
 
-#: What `--compare` takes, and the op resolver of ai_edge_litert that each stands for.
+#: The values of `--compare`, each with the name of an op resolver of ai_edge_litert.
 LITERT_RESOLVERS = {
     "litert": "AUTO",
     "litert-no-xnnpack": "BUILTIN_WITHOUT_DEFAULT_DELEGATES",
@@ -22,18 +22,18 @@ LITERT_RESOLVERS = {
 
 
 class LiteRTError(OpletError, RuntimeError):
-    """The other runtime is not installed, is unknown, or cannot run the model."""
+    """LiteRT is not installed, has no such kernel set, or cannot run the model."""
 
 
 class LiteRTRunner:
-    """One of LiteRT's kernel sets, with its inputs set and ready to invoke.
+    """LiteRT's interpreter with one of its kernel sets, allocated and with its inputs set.
 
     Attributes:
         name: the key in `LITERT_RESOLVERS`.
         version: ai-edge-litert's version.
         load: seconds that the constructor took.
         allocate: seconds that `allocate_tensors` took.
-        invoke: runs it.
+        invoke: runs the model.
 
     Args:
         name: the key in `LITERT_RESOLVERS`.
@@ -73,10 +73,10 @@ class LiteRTRunner:
 
 
 def import_litert() -> Any:
-    """The module of LiteRT's interpreter.
+    """The module `ai_edge_litert.interpreter`.
 
     Raises:
-        LiteRTError: it is not installed.
+        LiteRTError: ai-edge-litert is not installed.
     """
     try:
         from ai_edge_litert import interpreter

@@ -1,4 +1,4 @@
-"""Measure the ways of running a model, with values of the user's."""
+"""Measurement of all installed ways of running a model (engines), on the user's values."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def tune_model(
     raw: bool = False,
     notify: Tell = warn,
 ) -> Choice:
-    """Measure a model in every way that is installed, and remember the fastest for `experimental_delegates="auto"`.
+    """Measure a model with every installed engine, and remember the fastest for `experimental_delegates="auto"`.
 
     Args:
         path: the .tflite file.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random. The first subgraph runs.
-        plugins: the plugins that there are.
+        plugins: the plugins.
         num_threads: threads that kernels may use.
-        bounds: what measuring keeps to.
-        again: measure, also if a choice is remembered.
-        progress: is told what is being measured.
+        bounds: limits of error and time.
+        again: measure even if a choice is remembered.
+        progress: called with what is being measured.
         raw: inputs hold a quantized tensor's integers, not real values.
-        notify: is told what was done to inputs.
+        notify: called with a notice of what was done to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong.

@@ -1,8 +1,8 @@
-"""The first node that departs, in the order of the plan.
+"""Bisection: the first node, in the order of the plan, whose output differs by more than the tolerance ("departs").
 
-Each node runs by itself on the values of the side that is tried, so that the first difference is that node's own. Where no node departs
-and the whole does, either the differences of many nodes add up, which is shown as it grows, or nodes go wrong only together in a
-partition: then the delegate gets fewer and fewer of them.
+Each node runs by itself on the candidate's values, so that a difference is the node's own. If no node departs but the model does, there are
+two cases. The differences of many nodes may add up; then their growth is shown. Or nodes may go wrong only together in a partition; then
+the delegate is given fewer and fewer nodes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Feeds = Sequence[Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class Growth:
-    """A tensor, and how far it is off by its own node and by all before.
+    """The difference of a tensor, from its own node and accumulated.
 
     Attributes:
-        entry: the tensor, with the difference that its node makes by itself; None where the node was not run by itself.
-        together: the same tensor with the differences of all nodes before.
+        entry: the difference that the tensor's node makes by itself; None if the node was not run by itself.
+        together: the accumulated difference of the tensor, of this node and all before it.
     """
 
     entry: NodeDifference | None
@@ -43,15 +43,15 @@ class Growth:
 
 @dataclass(frozen=True)
 class Bisection:
-    """Where it begins.
+    """The result of a bisection.
 
     Attributes:
-        first: what departs first, None if nothing does by itself.
-        how: "alone" if it departs on the same values, "together" if the node departs only in one partition with nodes before it,
+        first: the first node that departs, None if there is none.
+        how: "alone" if it departs on the same values, "together" if it departs only in one partition with nodes before it,
             "gradual" if no node departs and the differences add up, "" if nothing departs.
         growth: the tensors in the order of the plan.
-        judged: how many tensors were compared on the same values.
-        complete: whether every node that was tried was; the values of large models, or of subgraphs that a kernel runs, are not all kept.
+        judged: the number of tensors that were compared on the same values.
+        complete: whether every tested node was compared; not all values are kept of large models, or of subgraphs that a kernel runs.
     """
 
     first: NodeDifference | None
@@ -62,14 +62,14 @@ class Bisection:
 
 
 def bisect_nodes(interpreters: InterpreterPair, feeds: Feeds, choose: Choose, signature: str | None, passed: bool) -> Bisection:
-    """The first node whose output departs on the side that is tried.
+    """Find the first node whose output departs in the candidate.
 
     Args:
-        sides: opens both sides.
-        feeds: a value per input for each run.
-        choose: gives the tolerance for a type and whether it is quantized.
-        signature: which signature runs.
-        passed: whether the model as a whole gives the same answer.
+        interpreters: opens candidate and baseline.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
+        signature: the key of the signature to run.
+        passed: whether the outputs of the whole model agree.
     """
     alone = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
     adding = run_in_lockstep(interpreters, feeds, choose, signature, alone=True, forced=False)
@@ -97,7 +97,7 @@ def _together(
     claimed: Sequence[Place],
     own: Mapping[Place, float],
 ) -> NodeDifference | None:
-    """The node with which a partition goes wrong that was right without it: the fewest of the first nodes that depart."""
+    """The last node of the smallest prefix of claimed nodes that departs as a partition: without this node, the partition is right."""
 
     def departs(count: int) -> NodeDifference | None:
         found = run_in_lockstep(interpreters, feeds, choose, signature, only=set(claimed[:count])).judged()
@@ -120,7 +120,7 @@ def _together(
     subgraph, node = claimed[high - 1]
     jump = heights[high] - heights[low]
     if jump < heights[high] / 2 or own.get((subgraph, node), 0.0) >= jump / 2:
-        return None  # it was nearly as far off without the node, or is by what the node does by itself: the differences add up
+        return None  # nearly as far off without the node, or by the node alone: the differences add up
     interpreter = interpreters.open_baseline()
     op = interpreter._subgraphs[subgraph].nodes[node].op_name
     interpreter.close()
@@ -136,16 +136,16 @@ def bisect_with_litert(
     signature: str | None,
     passed: bool,
 ) -> Bisection:
-    """The first node of the first subgraph that departs from LiteRT's on LiteRT's own values.
+    """Find the first node of the first subgraph that departs from LiteRT's output on LiteRT's values.
 
     Args:
-        way: one of LiteRT's ways.
-        interpreters: opens the side that is tried.
-        feeds: a value per input for each run.
-        choose: gives the tolerance for a type and whether it is quantized.
+        way: one of `oplet.tools.comparing.references.LITERT`.
+        interpreters: opens the candidate.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
         runner: the model with its inputs and outputs.
-        signature: which signature runs.
-        passed: whether the model as a whole gives the same answer.
+        signature: the key of the signature to run.
+        passed: whether the outputs of the whole model agree.
     """
     nodes = runner.interpreter._subgraphs[0].nodes
     unreadable = (TensorType.RESOURCE, TensorType.VARIANT)

@@ -1,6 +1,6 @@
-"""The tensors that cross the borders of partitions, on both sides, while the graph runs as it does.
+"""Tensors at partition boundaries, observed in candidate and baseline while the partitions run as they are.
 
-`experimental_preserve_all_tensors`, which would keep them too, cuts other partitions (one node each).
+`experimental_preserve_all_tensors` would keep these tensors too, but it changes the partitions (to one node each).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from oplet.tuning.following import Place
 __all__ = ["ComparedTensor", "ProfilerGroup", "TensorObserver", "is_delegate_kernel", "merged", "with_partitions"]
 
 Array = NDArray[Any]
-#: Handles, which mean something to their own interpreter only.
+#: Types of handles, which cannot be compared across interpreters.
 _NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
@@ -33,15 +33,15 @@ class ComparedTensor:
     """A tensor that was compared.
 
     Attributes:
-        name: an output's name, or a tensor's.
+        name: the name of the output or tensor.
         type: its element type.
         shape: its shape in the last run.
-        difference: of all runs together.
+        difference: the difference over all runs.
         subgraph: the subgraph's index.
-        tensor: its index.
-        written_by: the partition whose kernel writes it, -1 if none does; partitions are counted in the order of the plan.
-        read_by: the partitions whose kernels read it.
-        note: why it passes although it is further off than the tolerance allows, or what is to be known of it; else "".
+        tensor: the tensor's index.
+        written_by: the number of the partition that writes it, in the order of the plan; -1 if none does.
+        read_by: the numbers of the partitions that read it.
+        note: a remark, such as why it passes although it exceeds the tolerance; else "".
     """
 
     name: str
@@ -56,7 +56,7 @@ class ComparedTensor:
 
 
 class TensorObserver(Profiler):
-    """Copies the values of tensors as soon as a node that writes or reads them has run.
+    """A profiler that copies the values of tensors right after a node that writes or reads them has run.
 
     Attributes:
         values: the last value of each tensor.
@@ -67,36 +67,36 @@ class TensorObserver(Profiler):
         self.values: dict[Place, Array] = {}
 
     def watch(self, interpreter: Interpreter, choose: Callable[[Place, Node], bool]) -> None:
-        """Copy, of this interpreter, what `choose` picks."""
+        """Observe an interpreter: copy a tensor's value when `choose(tensor's place, node)` is true."""
         self._subgraphs = interpreter._subgraphs
         self._executors = interpreter._executors
         self._choose = choose
 
     def record(self, event: Event) -> None:
-        """Copy what the node of the event wrote and read."""
+        """Copy the tensors that the event's node wrote and read."""
         subgraph = self._subgraphs[event.subgraph]
         node = subgraph.nodes[event.node]
         for tensor in (*node.inputs, *node.outputs):
             if tensor is None or tensor.is_constant or tensor.type in _NO_VALUES:
                 continue
             if node.writes_over(tensor):
-                continue  # it was copied when it was written
+                continue  # copied when it was written, before this node wrote over it
             place = (event.subgraph, tensor.index)
             if self._choose(place, node):
                 stale = tensor.data_is_stale
                 ensure_readable(self._executors[event.subgraph].context, tensor)
                 self.values[place] = np.array(tensor.data)
-                tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
+                tensor.data_is_stale = stale  # the delegate's kernels go on reading the delegate's buffer
 
     def value(self, place: Place) -> Array:
-        """The value of a tensor; nodes whose result is constant ran before anybody watched."""
+        """The value of a tensor; constant-folded nodes ran before the observer, so that their tensors are read directly."""
         if place in self.values:
             return self.values[place]
         return self._subgraphs[place[0]].tensors[place[1]].data
 
 
 class ProfilerGroup(Profiler):
-    """Tells several profilers of each event."""
+    """A profiler that passes each event on to several profilers."""
 
     def __init__(self, *profilers: Profiler) -> None:
         super().__init__()
@@ -114,12 +114,12 @@ def is_delegate_kernel(place: Place, node: Node) -> bool:
 
 
 def merged(before: ComparedTensor | None, now: ComparedTensor) -> ComparedTensor:
-    """A tensor's differences in two runs as one."""
+    """The tensor with the differences of earlier runs added."""
     return now if before is None else replace(now, difference=before.difference + now.difference)
 
 
 def with_partitions(layer: ComparedTensor, kernels: Sequence[tuple[int, Node]]) -> ComparedTensor:
-    """The tensor with the partitions that write and read it."""
+    """The tensor with the numbers of the partitions that write and read it."""
 
     def among(tensors: Collection[Tensor | None]) -> bool:
         return any(tensor is not None and tensor.index == layer.tensor for tensor in tensors)

@@ -1,8 +1,7 @@
-"""Run a model in two ways, and say how far apart the answers are.
+"""Comparison of a model's outputs between a candidate (delegates, or kernels of other packages) and a baseline (the built-in kernels).
 
-The outputs are compared as the model gives them. Where delegates or other kernels are tried, each partition is run on the same values
-besides, and each node by itself where whole partitions are too coarse to tell a wrong kernel from rounding: in nets of integers, which
-move by steps whatever one does.
+The outputs of the whole model are compared. In addition the baseline computes each partition on the candidate's
+values, and each node by itself where a partition is too coarse to tell a wrong kernel from rounding, as in integer models, whose values move in whole steps.
 """
 
 from __future__ import annotations
@@ -47,24 +46,24 @@ Values = Mapping[str, Array]
 
 @dataclass
 class Comparison:
-    """What came of comparing.
+    """The result of a comparison.
 
     Attributes:
-        tolerance: the name of the tolerance, "" for those that go with types and the kind of model.
-        kind: what the model computes in.
-        runs: how often both ran.
-        reference: what it was compared with: "" for the built-in kernels, a file, or one of LiteRT's ways.
-        delegated: whether delegates were to claim nodes.
-        sources: where each input's values are from, by its name; "random" or a file.
-        partitions: the nodes that each kernel replaces, with the subgraph's index.
-        nodes: how many nodes the model has.
-        others: how many nodes other kernels run, where no delegate was tried.
+        tolerance: the name of the tolerance, "" for the defaults by dtype and kind of model.
+        kind: the arithmetic of the model.
+        runs: the number of runs.
+        reference: the reference: "" for the built-in kernels, a file, or one of `LITERT`.
+        delegated: whether the candidate has delegates.
+        sources: the source of each input's values, by its name: "random" or a file.
+        partitions: for each delegate kernel, the subgraph's index and the nodes that it replaces.
+        nodes: the number of nodes in the model.
+        others: without delegates, the number of nodes that other packages' kernels run.
         outputs: the model's outputs.
-        layers: the tensors at the borders of partitions, in the order in which they are written or first read.
-        level: "nodes" where each node was run by itself on the same values, "partitions" where each partition was, else "".
-        alone: what came of that, for each tensor that was written.
-        bisection: where it begins, if that was asked for.
-        choice: what `auto` chose, and why; "" where it was not asked.
+        layers: the tensors at partition boundaries, in the order in which they are written or first read.
+        level: "nodes" if each node was run by itself on the same values, "partitions" if each partition was, else "".
+        alone: the differences of these nodes or partitions, one for each tensor that they wrote.
+        bisection: the result of the bisection, if it was asked for.
+        choice: what `auto` chose, and why; "" if it was not asked for.
     """
 
     tolerance: str = ""
@@ -90,12 +89,12 @@ class Comparison:
 
     @property
     def departing(self) -> list[NodeDifference]:
-        """What nodes, or partitions, get wrong by themselves."""
+        """The differences of nodes or partitions, run by themselves, that exceed the tolerance."""
         return [entry for entry in self.alone if not entry.difference.passed]
 
     @property
     def passed(self) -> bool:
-        """Whether every output is the same answer, and every node or partition that was run by itself gives it."""
+        """Whether every output, and every node or partition that was run by itself, is within tolerance."""
         return all(layer.difference.passed for layer in self.outputs) and not self.departing
 
 
@@ -116,25 +115,25 @@ def compare_model(
     raw: bool = False,
     tell: Tell = warn,
 ) -> Comparison:
-    """Run a model in two ways.
+    """Compare a model's outputs between candidate and baseline, or a reference.
 
-    The interpreters stay the same for all runs, so that models with variables are compared over successive invokes.
+    The interpreters are kept for all runs, so that models with variables are compared over successive invokes.
 
     Args:
-        interpreters: the model and what is tried.
+        interpreters: opens candidate and baseline.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random, anew for each run.
-        runs: how often.
-        seed: of the first run's random values; the next run has the next.
-        tolerance: what passes; by default what goes with a tensor's type and the kind of model.
-        layers: compare the tensors at the borders of partitions too.
-        nodes: run each node by itself, also where partitions would do.
-        bisect: look for the first node that departs.
-        reference: what to compare with in place of the built-in kernels: a file of outputs, or one of LiteRT's ways.
-        signature: which signature to run; the only one if None, or else the first subgraph.
-        scale: of pixels, see `oplet.tools.running.pictures.load_picture`.
-        offset: of pixels.
+        runs: the number of runs.
+        seed: seed of the first run's random values; each further run adds one.
+        tolerance: the tolerance; by default one for each tensor's dtype and the kind of model.
+        layers: compare the tensors at partition boundaries too.
+        nodes: run each node by itself, even where partitions would do.
+        bisect: find the first node that departs.
+        reference: what to compare with in place of the baseline: a file of outputs, or one of `LITERT`.
+        signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
+        scale: scale of pixels, see `oplet.tools.running.pictures.load_picture`.
+        offset: offset of pixels.
         raw: inputs hold a quantized tensor's integers, not real values.
-        tell: is told what was done to inputs.
+        tell: called with a notice of what was done to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.
@@ -241,7 +240,7 @@ def _layer(
 
 
 def _others(candidate: Interpreter, baseline: Interpreter) -> int:
-    """How many nodes are served by another package on the side that is tried."""
+    """The number of nodes that another package serves in the candidate."""
     served = [[(report.plugin, report.distribution) for report in interpreter.explain()] for interpreter in (candidate, baseline)]
     return sum(one != other for one, other in zip(*served))
 
@@ -255,7 +254,7 @@ def _run_alone(
     signature: str | None,
     nodes: bool,
 ) -> None:
-    """Judge what each partition gave on the same values, and each node where that is too coarse."""
+    """Compare each partition on the same values, and each node where partitions are too coarse."""
     result.alone, result.level = lockstep.judged(), "partitions" if result.delegated else "nodes"
     several = any(len(partition) > 1 for _, partition in result.partitions)
     coarse = result.kind in (ModelKind.HYBRID, ModelKind.INTEGER)
@@ -270,7 +269,7 @@ def _run_alone(
 
 
 def _sensitivities(interpreters: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
-    """How far the model itself moves each output when its inputs move by what no engine can be blamed for."""
+    """The sensitivity of each output: how far it moves when the inputs are perturbed by their last bit."""
 
     def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
         interpreter = interpreters.open_baseline()

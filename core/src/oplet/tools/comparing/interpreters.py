@@ -1,4 +1,4 @@
-"""The two sides of a comparison: how to open what is tried and what it is compared with."""
+"""The two interpreters of a comparison: the candidate and the baseline."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
 
 @dataclass(frozen=True)
 class InterpreterPair:
-    """How both sides are opened.
+    """How to open the candidate and the baseline of a model.
 
     Attributes:
         model: the .tflite file.
-        make_delegates: makes the delegates that are tried.
-        delegated: whether there are any; otherwise kernels of packages are tried.
-        plugins: where the kernels come from.
-        num_threads: threads that they may use.
-        prefer: the plugins that are preferred on the side that is tried.
-        baseline_prefer: those that are on the other.
+        make_delegates: makes the candidate's delegates.
+        delegated: whether the candidate has delegates; otherwise it has other packages' kernels.
+        plugins: the plugins that provide kernels.
+        num_threads: threads that kernels may use.
+        prefer: the plugins that the candidate prefers.
+        baseline_prefer: the plugins that the baseline prefers.
     """
 
     model: str | os.PathLike[str]
@@ -53,12 +53,12 @@ class InterpreterPair:
     def open_candidate(
         self, profiler: Profiler | None = None, *, alone: bool = False, only: Collection[tuple[int, int]] | None = None
     ) -> Interpreter:
-        """What is tried.
+        """An interpreter of what is tested.
 
         Args:
-            profiler: watches it.
-            alone: whether delegates run each node by itself.
-            only: the nodes that delegates may claim, each with its subgraph; all if None.
+            profiler: its profiler.
+            alone: whether delegates get partitions of one node each.
+            only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
         """
         delegates = [delegate if only is None else _limited(delegate, only) for delegate in self.make_delegates()]
         return self._open(
@@ -66,7 +66,7 @@ class InterpreterPair:
         )
 
     def open_baseline(self, profiler: Profiler | None = None) -> Interpreter:
-        """What it is compared with."""
+        """An interpreter of what it is compared with."""
         return self._open(profiler, self.baseline_prefer)
 
     def _open(self, profiler: Profiler | None, prefer: Sequence[str], **arguments: Any) -> Interpreter:
@@ -90,18 +90,18 @@ def open_pair(
     with_reference: bool = False,
     progress: Progress | None = None,
 ) -> tuple[InterpreterPair, str]:
-    """Both sides as a command line asks for them, and what `auto` chose, if it was asked.
+    """Candidate and baseline as a command line asks for them, and what `auto` chose ("" without it).
 
     Args:
         model: the .tflite file.
-        texts: the delegates, see `oplet.tools.running.delegates.make_delegate`; or "auto"; none for the kernels of packages.
-        plugins: where delegates and kernels come from.
+        texts: the delegates, see `oplet.tools.running.delegates.make_delegate`; or "auto"; none to compare the kernels of packages.
+        plugins: the plugins that provide delegates and kernels.
         num_threads: threads that kernels may use.
-        with_reference: whether neither the built-in kernels nor others are what is compared with.
-        progress: is told what `auto` measures.
+        with_reference: whether a file or LiteRT takes the place of the baseline.
+        progress: called with what `auto` measures.
 
     Raises:
-        OpletError: nobody brings a delegate, it refuses its options, or "auto" does not stand alone.
+        OpletError: there is no such delegate, it refuses its options, or "auto" is given with others.
     """
     builtin = tuple(info.name for info in plugins.plugins() if info.state == "loaded" and info.tier == "builtin")
     told = delegates_or_auto(texts, plugins)
@@ -120,7 +120,7 @@ def open_pair(
 
 
 def kernels_of(interpreter: Interpreter) -> list[tuple[int, Node]]:
-    """The delegates' kernels, in the order of the plans, each with its subgraph's index."""
+    """The delegate kernels, in the order of the plans, each with its subgraph's index."""
     return [
         (subgraph.index, subgraph.nodes[index])
         for subgraph in interpreter._subgraphs
@@ -130,7 +130,7 @@ def kernels_of(interpreter: Interpreter) -> list[tuple[int, Node]]:
 
 
 def claimed_nodes(interpreter: Interpreter) -> list[tuple[int, int]]:
-    """The model's nodes that kernels of delegates replace, each with its subgraph's index, in the order in which they run."""
+    """The model's nodes that delegate kernels replace, as pairs of subgraph and node, in the order in which they run."""
     return [place for subgraph, kernel in kernels_of(interpreter) for place in _behind(interpreter, subgraph, kernel)]
 
 
@@ -143,15 +143,15 @@ def _behind(interpreter: Interpreter, subgraph: int, kernel: Node) -> list[Place
 
 
 def _limited(delegate: Delegate, only: Collection[tuple[int, int]]) -> Delegate:
-    """The delegate itself, which gets no more than the nodes that are named of those that it claims."""
+    """The same delegate, restricted to some of the nodes that it claims."""
     prepare = delegate.prepare
-    # The instance's own, so that it stays the delegate that its kernels know.
+    # The instance is patched, not wrapped: its kernels refer to it.
     delegate.prepare = lambda context: prepare(_Limited(context, only))  # type: ignore[method-assign]
     return delegate
 
 
 class _Limited(DelegateContext):
-    """A delegate's context that lets some of the nodes be claimed."""
+    """A delegate context that offers some of the nodes only."""
 
     def __init__(self, inner: DelegateContext, only: Collection[tuple[int, int]]) -> None:
         self._inner = inner

@@ -1,4 +1,7 @@
-"""One side runs and is recorded, the other follows on the same values: what nodes and partitions get wrong by themselves."""
+"""Lockstep runs: the candidate's tensors are recorded, and the baseline computes each node again from the recorded values.
+
+So each difference is that of one node or partition, not of all before it.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,19 @@ Values = Mapping[str, Array]
 
 
 class Lockstep:
-    """A side that is tried, and the other one that follows it.
+    """A candidate, and the baseline that runs in lockstep with it.
 
     Attributes:
-        interpreter: the side that is tried.
+        interpreter: the candidate.
         full: whether there was more to record than is kept, so that the end of the model was not compared.
 
     Args:
-        interpreters: opens the side that follows.
-        choose: gives the tolerance for a type and whether it is quantized.
-        tried: the side that is tried.
-        recorder: its profiler.
-        signature: which signature runs.
-        forced: whether the other side goes on with the values of the side that is tried; otherwise differences add up.
+        interpreters: opens the baseline.
+        choose: gives the tolerance for a dtype, quantized or not.
+        candidate: the candidate.
+        recorder: the candidate's profiler.
+        signature: the key of the signature to run.
+        forced: whether the baseline continues from the candidate's values; otherwise differences accumulate.
     """
 
     def __init__(
@@ -54,15 +57,15 @@ class Lockstep:
         self.full = False
 
     def step(self, values: Values, run: int, *, judge: bool = True) -> dict[str, Array]:
-        """Run both on the same values.
+        """Run both on the same inputs.
 
         Args:
-            values: a value per input.
+            values: the inputs' values, by name.
             run: the number of the run.
-            judge: whether the other side follows.
+            judge: whether the baseline runs too.
 
         Returns:
-            The outputs of the side that is tried.
+            The candidate's outputs, by name.
         """
         self._recorder.clear()
         outputs = self._tried(values)
@@ -74,18 +77,18 @@ class Lockstep:
         return outputs
 
     def judged(self) -> list[NodeDifference]:
-        """What was found of each tensor that was compared."""
+        """The difference of each tensor that was compared."""
         return self._follower.judged()
 
     def partition_of(self, entry: NodeDifference) -> set[Place]:
-        """The nodes that the kernel which wrote a tensor replaces; the node itself where no kernel did."""
+        """The nodes of the partition that wrote a tensor; the node itself if it is in no partition."""
         for subgraph, kernel in kernels_of(self.interpreter):
             if subgraph == entry.subgraph and any(tensor.index == entry.tensor for tensor in kernel.outputs):
                 return {(subgraph, node.index) for node in kernel.prepared.nodes}
         return {(entry.subgraph, entry.node)}
 
     def _written(self) -> Collection[Place] | None:
-        """What delegates' kernels write; everything where there are none."""
+        """The tensors that delegate kernels write; None, for all tensors, if there are no delegate kernels."""
         kernels = kernels_of(self.interpreter)
         if not kernels:
             return None
@@ -102,16 +105,16 @@ def run_in_lockstep(
     forced: bool = True,
     only: Collection[Place] | None = None,
 ) -> Lockstep:
-    """Run all runs on both sides.
+    """Run candidate and baseline in lockstep.
 
     Args:
         interpreters: opens them.
-        feeds: a value per input for each run.
-        choose: gives the tolerance for a type and whether it is quantized.
-        signature: which signature runs.
-        alone: whether delegates run each node by itself.
+        feeds: for each run, the inputs' values by name.
+        choose: gives the tolerance for a dtype, quantized or not.
+        signature: the key of the signature to run.
+        alone: whether delegates get partitions of one node each.
         forced: see `Lockstep`.
-        only: the nodes that delegates may claim, each with its subgraph; all if None.
+        only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
     """
     recorder = Recorder()
     interpreter = interpreters.open_candidate(recorder, alone=alone, only=only)

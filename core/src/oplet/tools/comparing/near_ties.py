@@ -1,7 +1,7 @@
-"""Outputs that choose: an index, a sorted row or a box says which of several values is largest, and of two that are nearly equal either.
+"""Near ties: outputs that select among values (indices, sorted rows, boxes) may select another of two nearly equal values.
 
-One that is chosen otherwise is as far off as the candidates lie apart, however near their values were. Whether the choice is right is
-seen on the same values: each node that was run by itself gave the same answer.
+Such an output then differs by as much as the alternatives are apart, however close the values were. It is accepted if each node, run by itself
+on the same values, gives the same result.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ _NOTE = "another choice among nearly equal values: on the same values each node 
 def accept_near_ties(
     outputs: Sequence[ComparedTensor], baseline: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
 ) -> list[ComparedTensor]:
-    """The outputs, passed where they differ only by a choice that each node, run by itself, takes alike.
+    """The outputs, with those accepted that differ only by a near tie.
 
     Args:
         outputs: the outputs as they were judged.
-        baseline: the interpreter with the model's own nodes.
+        baseline: the baseline's interpreter.
         details: each output's dictionary of `Interpreter.get_output_details`, by name.
-        nodes_agree: whether nodes or partitions were run on the same values, and all gave the same answer.
+        nodes_agree: whether nodes or partitions were run on the same values and all agree.
     """
     if not nodes_agree:
         return list(outputs)
@@ -75,10 +75,10 @@ def accept_near_ties(
 
 
 def _chosen_tensors(baseline: Interpreter) -> set[int]:
-    """The tensors, in all subgraphs that give outputs, that depend on a choice.
+    """The outputs of all subgraphs that depend on a selection among values.
 
-    What compares numbers chooses what follows of truth values and whole numbers, but not of real ones: SELECT between the branches of a
-    function such as ELU gives nearly equal values on both sides of the border, so that a difference there is one of values.
+    A comparison of numbers counts as a selection for boolean and integer tensors that follow from it, but not for floats: a SELECT between the
+    branches of a function such as ELU gives nearly equal values on both sides of the threshold, so that a difference there is a real one.
     """
     found: set[int] = set()
     for subgraph in baseline._subgraphs:
@@ -96,6 +96,6 @@ def _chosen_tensors(baseline: Interpreter) -> set[int]:
 
 
 def _makes(types: Collection[TensorType], node: Node) -> bool:
-    """Whether it makes values of these types of real numbers."""
+    """Whether the node computes values of these types from floats."""
     real = any(tensor is not None and tensor.type is TensorType.FLOAT32 and not tensor.is_constant for tensor in node.inputs)
     return real and any(tensor.type in types for tensor in node.outputs)

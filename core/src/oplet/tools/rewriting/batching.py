@@ -1,7 +1,7 @@
-"""Give a model another batch size: inputs, everything that follows from them, and the constants that hold the old one.
+"""Change of a model's batch size: its inputs, the shapes that follow from them, and the constants that hold the old size.
 
-The shapes come from running the model at both sizes with oplet's own kernels. The result is compared with runs of the old model: each
-example must come out as it did before.
+The shapes are found by running the model at both sizes with oplet's kernels. The result is compared with runs of the old model: each
+example must give the same output as before.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 __all__ = ["set_batch"]
 
-#: Batch sizes that a free one is tried with.
+#: Batch sizes that a free batch size is tested with.
 _PROBES = (3, 2)
 
-#: The shape of each tensor, by subgraph.
+#: Shapes of all tensors, by subgraph.
 Shapes = dict[int, list[tuple[int, ...]]]
 
 
 def set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[str], bool]:
-    """Give a model another batch size, in place.
+    """Change a model's batch size in place.
 
     Args:
         batch: the new size, -1 to leave it free.
 
     Returns:
-        What else had to change, in words; and whether runs of the old and the new model were compared (they cannot be if the model does
-        not run on random values).
+        Descriptions of what else was changed; and whether runs of the old and the new model were compared (they cannot be if the model
+        does not run on random values).
 
     Raises:
-        BatchError: it cannot be done; the message names the node.
+        BatchError: the batch size cannot be changed; the message names the node.
         OpletError: the model does not run as it is.
     """
     try:
@@ -96,7 +96,7 @@ def _old_batch(entries: list[EntryPoint]) -> int:
 
 
 class _BatchChanger:
-    """Changes constants until the model runs at the new batch size."""
+    """Changes constants until the model runs at the new batch size with the same results."""
 
     def __init__(self, model: Model, old: int, new: int, free: bool, before: Shapes, plugins: PluginManager) -> None:
         self._changes: dict[tuple[int, int], str] = {}
@@ -104,18 +104,18 @@ class _BatchChanger:
         self._old, self._new, self._free = old, new, free
         self._before = before
         self._plugins = plugins
-        self._done: set[tuple[int, int, int]] = set()  # each rule changes a node once
+        self._done: set[tuple[int, int, int]] = set()  # nodes that a rule has changed: once each
 
     @property
     def changes(self) -> list[str]:
-        """What was changed, in words, a node at a time."""
+        """Descriptions of what was changed, one for each node."""
         return [text for _, text in sorted(self._changes.items())]
 
     def settle(self, recordings: list[Recording], original: _InterpreterFactory) -> Shapes:
-        """The shapes of all tensors when it runs and each example comes out as before.
+        """Apply rules until the model runs and each example gives the same output; returns the shapes of all tensors.
 
         Raises:
-            BatchError: it does not, whatever rules change.
+            BatchError: no rule makes the model run with the same outputs.
         """
         while True:
             make = _interpreter_factory(self._model, self._plugins)
@@ -148,7 +148,7 @@ class _BatchChanger:
         return after, outputs, failure
 
     def _adapt(self, after: Shapes, rules: dict[BuiltinOperator, Rule]) -> bool:
-        """Apply rules to the nodes whose inputs have their new shapes; whether any changed something."""
+        """Apply rules to the nodes whose inputs have their new shapes; returns whether any changed something."""
         changed = False
         codes = [tables.operator_code(code) for code in self._model.root.operator_codes or []]
         for index, shapes in after.items():
@@ -171,7 +171,7 @@ class _BatchChanger:
         return changed
 
     def _grow_state(self, graph: Graph, number: int, table: tables.Operator) -> str:
-        """Give the variables of a node that reads a batch one row per example."""
+        """Give the variables of a node that reads a batch one row for each example."""
         tensors = graph.table.tensors or []
         places = [place for place in indices(table.inputs) if place >= 0]
         if all(graph.batch_axis(place) is None for place in places):
@@ -184,7 +184,7 @@ class _BatchChanger:
         return f"keeps {self._new} rows of state instead of {self._old}" if grown else ""
 
     def _odd_output(self, recordings: list[Recording], after: Shapes) -> BatchError | None:
-        """What to say if the shape of an output does not follow from the batch size."""
+        """The error if an output's shape does not follow from the batch size, else None."""
         for recording in recordings:
             index = recording.entry.index
             graph = Graph(self._model, index, self._before[index], after[index], self._old, self._new, self._free)
@@ -204,7 +204,7 @@ class _BatchChanger:
 def _check(
     model: Model, recording: Recording, original: _InterpreterFactory, plugins: PluginManager, new: int, batch: int
 ) -> None:
-    """Refuse a finished model that does not allocate as it is, or does not run as it should."""
+    """Check that the finished model allocates with its stored shapes and gives the recorded outputs."""
     make = _interpreter_factory(model, plugins)
     interpreter = make()
     if batch > 0 and recording.entry.index == 0:
@@ -223,7 +223,7 @@ def _check(
 def _mixed(
     model: Model, recording: Recording, outputs: list[Array], original: _InterpreterFactory, make: _InterpreterFactory, new: int
 ) -> BatchError | None:  # fmt: skip
-    """What to say if the examples of a batch do not come out as they did before."""
+    """The error if the examples of a batch do not give the same outputs as before, else None."""
     wrong = recording.wrong_outputs(outputs, new)
     if not wrong:
         return None
@@ -238,7 +238,7 @@ def _mixed(
 
 
 class _InterpreterFactory:
-    """Makes interpreters of a model as it is now, whose state no run has touched."""
+    """Makes fresh interpreters of a snapshot of a model."""
 
     def __init__(self, content: bytes, plugins: PluginManager) -> None:
         self._content = content
@@ -249,7 +249,7 @@ class _InterpreterFactory:
 
 
 def _interpreter_factory(model: Model, plugins: PluginManager) -> _InterpreterFactory:
-    """The constants that lie in other files are taken along."""
+    """A factory for the model as it is now, with constants of other files included."""
     inside = copy.copy(model)
     inside.root = _decomposed(model.root)
     if model.root.external_buffers:
@@ -264,7 +264,7 @@ def _interpreter_factory(model: Model, plugins: PluginManager) -> _InterpreterFa
 
 
 def _decomposed(root: tables.Model) -> tables.Model:
-    """The model with composites of a name that nobody serves: other runtimes run their decompositions, which must fit as well."""
+    """The model with its composites renamed to one that no plugin serves: the decompositions, which other runtimes run, must fit as well."""
 
     def composites(root: tables.Model) -> list[StableHLOCompositeOptions]:
         options = (node.builtin_options_2 for subgraph in root.subgraphs or [] for node in subgraph.operators or [])
@@ -278,7 +278,7 @@ def _decomposed(root: tables.Model) -> tables.Model:
 
 
 def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes:
-    """The shapes of the tensors of all subgraphs that an entry runs."""
+    """The tensors' shapes in all subgraphs that an entry point runs."""
     found: Shapes = {}
     for index in reached(model.root.subgraphs or [], [entry.index]):
         found[index] = [tuple(map(int, details["shape"])) for details in interpreter.get_tensor_details(index)]
@@ -286,7 +286,7 @@ def _shapes(model: Model, entry: EntryPoint, interpreter: Interpreter) -> Shapes
 
 
 def _write_shapes(subgraph: tables.SubGraph, before: list[tuple[int, ...]], after: list[tuple[int, ...]], free: bool) -> None:
-    """Write into the tensors what follows from the batch size: shapes, and signatures that agree with them."""
+    """Write the new shapes into the tensors, with shape signatures that agree with them."""
     for tensor, old, new in zip(subgraph.tensors or [], before, after):
         axes = changed_axes(old, new)
         shape = indices(tensor.shape)
@@ -307,7 +307,7 @@ def _write_shapes(subgraph: tables.SubGraph, before: list[tuple[int, ...]], afte
 
 
 def _close_signatures(model: Model, index: int, batch: int) -> None:
-    """Write the batch size that the shapes have where signatures leave it free."""
+    """Replace free batch dimensions in shape signatures by the batch size."""
     for tensor in (model.root.subgraphs or [])[index].tensors or []:
         if indices(tensor.shape)[:1] == [batch] and indices(tensor.shape_signature)[:1] == [-1]:
             tensor.shape_signature = np.array([batch, *indices(tensor.shape_signature)[1:]], np.int32)

@@ -1,4 +1,4 @@
-"""Values of a run as text, and for programs."""
+"""Formatting of a run's values as text and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEAD = 6
 
 
 def describe_value(value: Value) -> tuple[str, str, str]:
-    """Name, type and shape of a value."""
+    """Name, type (with quantization) and shape of a value, as text."""
     kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
     quantization = quantization_of(value.details)
     if quantization is not None:
@@ -28,7 +28,7 @@ def describe_value(value: Value) -> tuple[str, str, str]:
 
 
 def preview(value: Value) -> str:
-    """The first values, of quantized tensors the real numbers unless they were asked for raw, or have none."""
+    """The first few values as text: real values of a quantized tensor, unless `raw` or if it has none."""
     flat = value.array.reshape(-1)
     shown = flat[:_HEAD]
     if not value.raw:
@@ -45,13 +45,13 @@ def preview(value: Value) -> str:
 def highest_scores(
     result: RunResult, count: int, labels: Sequence[str], file: str, complain: Callable[[str], None]
 ) -> dict[str, list[Score]]:
-    """The highest scores of every output that is one row of them, by its name.
+    """The highest scores of every output that is one row of numbers, by the output's name.
 
     Args:
-        count: how many of each.
-        labels: their names, in order.
-        file: where the labels are from.
-        complain: is told of labels that are too many or too few.
+        count: the number of scores of each output.
+        labels: labels of the scores, in order.
+        file: the labels' file, for messages.
+        complain: called with a message if there are too many or too few labels.
 
     Raises:
         TensorError: there is no such output, or its quantization cannot be applied.
@@ -66,11 +66,11 @@ def highest_scores(
 
 
 def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None) -> dict[str, Any]:
-    """What a run gave, for JSON.
+    """The result of a run, for JSON.
 
     Args:
-        written: the file that has the outputs' values; "" if none has, then they are here.
-        top: what `highest_scores` gave, if it was asked.
+        written: the file with the outputs' values; "" to include the values here.
+        top: the result of `highest_scores`, None to leave scores out.
 
     Raises:
         TensorError: an output's quantization cannot be applied.

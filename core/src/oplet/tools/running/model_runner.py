@@ -1,4 +1,4 @@
-"""A model to be called with arrays by name: one of its signatures, or its first subgraph."""
+"""Runner of a model's signature, or of its first subgraph, with arrays by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oplet.tuning.random_inputs import random_input
 
 __all__ = ["Details", "ModelRunner"]
 
-#: Types whose integers have fewer values than the bytes that numpy has for them.
+#: Value ranges of integer types that numpy holds in wider ones.
 _LIMITS = {TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15), TensorType.INT2: (-2, 1)}
 
 Details = dict[str, Any]
@@ -25,17 +25,17 @@ Array = NDArray[Any]
 
 
 class ModelRunner:
-    """An interpreter's signature, or its first subgraph under its tensors' names.
+    """A callable that runs an interpreter's signature, or its first subgraph with its tensors' names.
 
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
-        inputs: each input's details, by name, in the model's order; with the "limits" of integers of 2 and 4 bits, and what tells the
-            "normalization" of pixels.
-        outputs: each output's details; after a call with the shapes that it gave.
+        inputs: details of each input, by name, in the model's order. They have two more entries: "limits", the range of integers of 2 and 4
+            bits, and "normalization", a function that gives the normalization of pixels.
+        outputs: details of each output, by name; after a call with the shapes of its results.
         interpreter: the interpreter.
 
     Args:
-        signature: which signature; the only one if None, or else the first subgraph.
+        signature: the key of the signature; if None, the only signature, or the first subgraph if there are several or none.
 
     Raises:
         SignatureError: there is no such signature.
@@ -67,14 +67,14 @@ class ModelRunner:
         return _in_order(self._runner.get_output_details(), self.interpreter.get_output_details())
 
     def complete(self, given: Mapping[str, tuple[Array, str]], seed: int) -> dict[str, tuple[Array, str]]:
-        """A value for every input, and where it is from: what is given, "random" for the rest."""
-        if given.keys() >= self.inputs.keys():  # importing numpy.random takes its time
+        """A value for every input, with its source: the given ones, and random values with the source "random"."""
+        if given.keys() >= self.inputs.keys():  # importing numpy.random is slow
             return {name: given[name] for name in self.inputs}
         random = np.random.default_rng(seed)
         return {n: given[n] if n in given else (random_input(details, random), "random") for n, details in self.inputs.items()}
 
     def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Run on one value per input; their shapes resize the inputs. Variables keep their values between calls."""
+        """Run on one value for each input; inputs are resized to the values' shapes. Variables keep their values between calls."""
         outputs = self._runner(**values) if self._runner is not None else self._run_first(values)
         return {name: outputs[name] for name in self.outputs}
 
@@ -91,7 +91,7 @@ class ModelRunner:
 
 
 def _by_name(details: Sequence[Details]) -> dict[str, Details]:
-    """Details by tensor name; a tensor without a name of its own is called after its index."""
+    """Details by tensor name; a tensor whose name is empty or not unique is called "tensor_INDEX"."""
     counts = Counter(entry["name"] for entry in details)
     return {
         entry["name"] if entry["name"] and counts[entry["name"]] == 1 else f"tensor_{entry['index']}": entry for entry in details
@@ -99,6 +99,6 @@ def _by_name(details: Sequence[Details]) -> dict[str, Details]:
 
 
 def _in_order(named: Mapping[str, Details], model: Sequence[Details]) -> dict[str, Details]:
-    """A signature's details in the order of the model's own, where the signature has its names sorted."""
+    """A signature's details, which are sorted by name, in the order of the model's tensors."""
     position = {entry["index"]: place for place, entry in enumerate(model)}
     return dict(sorted(named.items(), key=lambda item: position.get(item[1]["index"], len(model))))

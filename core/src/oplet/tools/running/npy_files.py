@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files: their headers are read and judged before any of their numbers."""
+"""Reader of .npy and .npz files that checks an array's header before it reads the elements."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Header", "HeaderCheck", "npz_names", "read_npy", "read_npz"]
 
-#: The longest header that is read; numpy's own have 118 bytes but for shapes of dozens of dimensions.
+#: Longest header that is read, in bytes; numpy's have 118, except for shapes of dozens of dimensions.
 _LONGEST_HEADER = 4096
 _MOST_DIMENSIONS = 32
-#: The largest table of contents of an .npz that is read, for about 20,000 arrays.
+#: Largest table of contents of an .npz that is read, in bytes: about 20,000 arrays.
 _LARGEST_TABLE = 1 << 20
 _CHUNK = 1 << 18
-#: How many bytes a byte of deflated data can stand for.
+#: Largest compression ratio of deflate.
 _DEFLATED = 1032
 
 _T = TypeVar("_T")
@@ -41,12 +41,12 @@ _STORED, _DEFLATE, _ENCRYPTED = 0, 8, 0x1 | 0x40
 
 @dataclass(frozen=True)
 class Header:
-    """What an array's header says.
+    """The header of an array.
 
     Attributes:
-        dtype: the type of its elements; never objects.
-        shape: its shape.
-        fortran_order: whether the first index runs fastest.
+        dtype: the dtype of the elements; never objects.
+        shape: the shape.
+        fortran_order: whether the first index varies fastest.
     """
 
     dtype: np.dtype[Any]
@@ -55,11 +55,11 @@ class Header:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements."""
+        """The size of all elements in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-#: Raises if an array of this header in a file of that many bytes is not wanted.
+#: A check that raises if an array with this header, which takes that many bytes in the file, is not acceptable.
 HeaderCheck = Callable[[Header, int], None]
 
 
@@ -68,11 +68,11 @@ def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
 
     Args:
         path: the file.
-        check: sees the header before the elements are read.
+        check: called with the header and the size of the file, before the elements are read.
 
     Raises:
         TensorError: the file is damaged or holds objects.
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     with open_file(path) as file:
         try:
@@ -94,7 +94,7 @@ def npz_names(path: Path) -> list[str]:
 
     Raises:
         TensorError: the file is damaged, or holds no array.
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     return _with_archive(path, lambda archive: list(_members(path, archive)))
 
@@ -104,12 +104,12 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
 
     Args:
         path: the file.
-        name: the array's name, of those that `npz_names` gives.
-        check: sees the header before the elements are read, and the bytes that the array takes in the file.
+        name: the array's name, one of `npz_names`.
+        check: called with the header and the compressed size of the array, before the elements are read.
 
     Raises:
-        TensorError: the file is damaged, encrypted, packed in a way that numpy does not write, or holds objects.
-        OSError: it cannot be opened.
+        TensorError: the file is damaged, encrypted, compressed in a way that numpy does not use, or holds objects.
+        OSError: the file cannot be opened.
     """
 
     def read(archive: ZipFile) -> NDArray[Any]:
@@ -125,7 +125,7 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
                 raise ValueError(f"its header promises {header.nbytes} bytes of elements and at most {held} are there")
             check(header, member.compress_size)
             array = _elements(file, header)
-            if file.read(1):  # at its end the check sum is looked at
+            if file.read(1):  # reading past the end verifies the check sum
                 raise ValueError("it is longer than its header says")
             return array
 
@@ -133,7 +133,7 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
 
 
 def _with_archive(path: Path, use: Callable[[ZipFile], _T], what: str = "") -> _T:
-    from zipfile import ZipFile  # a program that runs on other files starts without it
+    from zipfile import ZipFile  # imported late: programs that read other files start faster
 
     with open_file(path) as file:
         try:
@@ -141,7 +141,7 @@ def _with_archive(path: Path, use: Callable[[ZipFile], _T], what: str = "") -> _
                 return use(archive)
         except OpletError:
             raise
-        except Exception as error:  # zipfile raises errors of a dozen kinds on what it does not understand
+        except Exception as error:  # zipfile raises many kinds of errors on damaged files
             raise TensorError(
                 f"{what[:1].upper()}{what[1:]}'{path}' cannot be read, it is no .npz file or a damaged one: {_why(error)}; "
                 "write it again with numpy.savez."
@@ -149,7 +149,7 @@ def _with_archive(path: Path, use: Callable[[ZipFile], _T], what: str = "") -> _
 
 
 class _Guarded:
-    """A file that gives no more than a table of contents at once."""
+    """A file whose single reads are limited to the size of a table of contents."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -162,7 +162,7 @@ class _Guarded:
         return content
 
     def close(self) -> None:
-        """Leave the file to its owner."""
+        """Does nothing: the owner closes the file."""
 
 
 def _members(path: Path, archive: ZipFile) -> Mapping[str, ZipInfo]:
@@ -201,7 +201,7 @@ def _header(file: IO[bytes]) -> Header:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The entries of a header: a literal of Python, of which only what numpy writes is understood."""
+    """The entries of a header: a Python literal, of which only the form that numpy writes is accepted."""
     fields: dict[str, str] = {}
     if text.startswith("{") and text.endswith("}"):
         inner, position = text[1:-1].rstrip(), 0

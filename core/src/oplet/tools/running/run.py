@@ -1,4 +1,4 @@
-"""Run a model once, on files or on random values."""
+"""A single run of a model, on values from files or on random values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Value:
     """An input's or output's value.
 
     Attributes:
-        name: the signature's name for it, or the tensor's.
+        name: its name in the signature, or the tensor's name.
         array: the value as the tensor holds it.
         details: its dictionary of `Interpreter.get_input_details` or `get_output_details`.
         source: the file that it came from, "random", or "" for outputs.
-        raw: whether people are to see it as the tensor holds it.
-        notices: what was done to an input on its way.
+        raw: whether to show the tensor's own values.
+        notices: notices of what was done to an input.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Value:
 
     @property
     def told(self) -> NDArray[Any]:
-        """The value as people are to see it: the real values of a quantized tensor, unless it was asked for raw.
+        """The values to show: the real values of a quantized tensor, unless `raw`.
 
         Raises:
             TensorError: its quantization cannot be applied.
@@ -56,15 +56,15 @@ class Value:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run gave.
+    """The result of a run.
 
     Attributes:
         signature: the key of the signature that was run, "" for the first subgraph.
         inputs: the inputs, in order.
         outputs: the outputs, in order.
-        providers: how many nodes each package's kernels ran, by "name version".
-        choice: what was chosen and why, where that was asked for; else "".
-        raw: whether values are the tensors' own, not the real ones.
+        providers: the number of nodes that each package or delegate ran, by "name version".
+        choice: what "auto" chose and why; "" if it was not asked for.
+        raw: whether values are the tensors' own, not real values.
     """
 
     signature: str
@@ -92,21 +92,21 @@ def run_model(
 ) -> RunResult:
     """Run a model once.
 
-    Values are real ones, in and out, unless `raw`: see `oplet.tools.running.values`.
+    Inputs and outputs are real values, unless `raw`: see `oplet.tools.running.values`.
 
     Args:
         model: the .tflite file, or its bytes.
         inputs: "FILE" or "NAME=FILE" each, see `oplet.tools.running.inputs.load_inputs`; the rest is random.
-        signature: which signature to run; the only one if None, or else the first subgraph.
-        scale: of pixels, see `oplet.tools.running.pictures.load_picture`.
-        offset: of pixels.
-        seed: of the random values.
+        signature: the key of the signature to run; if None, the only signature, or the first subgraph if there are several or none.
+        scale: scale of pixels, see `oplet.tools.running.pictures.load_picture`.
+        offset: offset of pixels.
+        seed: seed of the random values.
         num_threads: threads that kernels may use.
-        plugins: where the kernels come from; all that are installed by default.
-        delegates: what claims nodes first, in this order, or "auto" for what is fastest.
+        plugins: the plugins that provide kernels; all installed ones by default.
+        delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
         use_mmap: False to read the model's file into memory in place of mapping it.
         raw: take and give the integers of quantized tensors.
-        tell: is told what was done to inputs; `Value.notices` has it too.
+        tell: called with a notice of what was done to an input; `Value.notices` has the notices too.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -146,7 +146,7 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """How many nodes each package's kernels, or each delegate, serve, by "name version"; the most first."""
+    """The number of nodes that each package or delegate serves, by "name version", in descending order."""
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 
 

@@ -1,4 +1,4 @@
-"""Whether a plugin's kernels may decline nodes, as its source says: then whoever is next has to be there too."""
+"""Detection, in a plugin's source, of kernels that may decline nodes: the next provider must then be included too."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from oplet.tools.building.packages import find_package
 
 __all__ = ["may_decline"]
 
-#: Who mentions one of these leaves nodes to the next provider.
+#: Source that mentions one of these may leave nodes to the next provider.
 _DECLINES = re.compile(r"\b(?:decline|Declined|NodeLimits|TypeLimit|limited)\b")
 
 
-#: What a module imports, by its full name.
+#: Import statements with absolute names.
 _IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+\(?([\w, \n]+))?", re.MULTILINE)
 
 
 def may_decline(claim: Claim) -> bool:
-    """Whether a provider may leave nodes to the next.
+    """Whether a provider may leave nodes to the next one.
 
-    It may if the kernel's module, or one of the same package that this one imports, mentions what does that; if these cannot be
-    told or read, and if the registration is an object, any module of the package counts.
+    That is so if the kernel's module, or a module of the same package that it imports, mentions declining. If these modules are not known or
+    cannot be read, or if the registration is an object, all modules of the package count.
     """
     if claim.limit is not None:
         return True

@@ -1,4 +1,4 @@
-"""Which registrations of which installed packages serve what models need."""
+"""Providers of the ops that models need, among the installed packages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["MissingOpsError", "ServedOp", "find_providers", "kernel_path"]
 
 
 class MissingOpsError(SelectionError):
-    """No installed package serves what is needed.
+    """No installed package serves some of the needed ops.
 
     Attributes:
         ops: the names of the ops.
@@ -34,12 +34,12 @@ class MissingOpsError(SelectionError):
 
 
 class ServedOp(NamedTuple):
-    """A need, and who serves it.
+    """A need with its providers.
 
     Attributes:
         need: the op.
-        claims: who serves its versions, in ascending ranges that hold no version but those needed.
-        fallbacks: the same of those who are asked where these decline a node, and where those decline it, and so on.
+        claims: the providers of its versions, in ascending ranges of needed versions.
+        fallbacks: the same for the providers that are asked when these decline a node, then for the next ones, and so on.
     """
 
     need: OpNeed
@@ -48,22 +48,22 @@ class ServedOp(NamedTuple):
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The versions that are served, which are those needed, or all there are where the need names none."""
+        """The versions that are served: the needed ones, or all if the need names none."""
         return tuple(v for claim in self.claims for v in range(claim.min_version, claim.max_version + 1))
 
 
 def find_providers(
     needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True, prefer: Iterable[str] | None = None
 ) -> list[ServedOp]:
-    """Find who serves each need, as an interpreter with these plugins would; composites that nobody serves are left out.
+    """Find the provider of each need, as an interpreter with these plugins would; composites without a provider are left out.
 
     Args:
-        load: import each kernel, so that what is broken is known now.
-        prefer: which plugins to take where several could serve.
+        load: import each kernel, so that broken ones are reported now.
+        prefer: preferred plugins, for ops that several plugins serve.
 
     Raises:
-        MissingOpsError: nothing serves some of them; the message names all of these.
-        OpConflictError: several plugins claim one and nothing says which to take.
+        MissingOpsError: some ops have no provider; the message names all of them.
+        OpConflictError: several plugins serve an op, and no preference decides.
         ResolverError: a kernel cannot be imported.
     """
     resolver = plugins.resolver(prefer)
@@ -71,7 +71,7 @@ def find_providers(
     for need in needs:
         by_version = {v: c for c in resolver.claims(need.op) for v in range(c.min_version, c.max_version + 1)}
         wanted = need.versions or tuple(sorted(by_version))
-        if need.composite:  # what nobody serves runs as its decomposition, whose ops are needs of their own
+        if need.composite:  # without a provider its decomposition runs, whose ops are separate needs
             wanted = tuple(version for version in wanted if version in by_version)
             if not wanted:
                 continue
@@ -93,7 +93,7 @@ def find_providers(
 
 
 def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) -> Iterator[tuple[Claim, ...]]:
-    """Who is asked behind those that may decline, at each place of the order of precedence; a conflict ends it."""
+    """The providers that are asked after those that may decline, in the order of precedence; a conflict ends the order."""
     places: list[dict[int, Claim]] = []
     for version in versions:
         before: Claim | None = None
@@ -108,7 +108,7 @@ def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) 
 
 
 def _ranges(versions: Sequence[int], by_version: dict[int, Claim]) -> Iterator[Claim]:
-    """The claims cut to just these versions; neighbours that one claim serves stay together."""
+    """The claims restricted to these versions; consecutive versions of one claim form one range."""
     current: Claim | None = None
     for version in versions:
         claim = by_version[version]
@@ -130,7 +130,7 @@ def kernel_path(claim: Claim) -> str:
     """The "module:NAME" of a claim's registration.
 
     Raises:
-        SelectionError: it is an object that no module of its package has under a name.
+        SelectionError: it is an object without a name in any module of its package.
     """
     target = claim.target
     if isinstance(target, str):
@@ -147,7 +147,7 @@ def kernel_path(claim: Claim) -> str:
 
 
 def _modules(claim: Claim, target: Registration) -> Iterator[ModuleType]:
-    """Where the registration may have its name: the plugin's module, those of its methods, the rest of the package."""
+    """The modules in which to look for the registration's name: the plugin's module, those of its methods, the rest of the package."""
     home = claim.provenance.module
     methods = (target.prepare, target.bind, target.invoke, target.init)
     top = home.partition(".")[0]

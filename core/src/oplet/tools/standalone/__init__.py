@@ -1,3 +1,3 @@
-"""What a program made by `oplet build --with-core` carries of the tools: its table of contents and its command line. What comes in is shipped
-in every such program, so it is little and imports little.
+"""The part of the tools that is shipped in programs built by `oplet build --with-core`: their table of contents and their command line. What
+comes in is in every such program, so it must be small and import little.
 """

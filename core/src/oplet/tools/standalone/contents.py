@@ -1,4 +1,4 @@
-"""What a program of `oplet build --with-model` holds: its models, where they lie, and what it needs of its environment."""
+"""Contents of a program built by `oplet build --with-core`: its models, their positions in the archive, and its requirements."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class AppModel:
     """A model of the program.
 
     Attributes:
-        name: what the user calls it.
-        file: where it lies from the program's root, with "/".
-        size: its bytes.
-        header: where its entry's header begins in the archive, behind the interpreter line; -1 where there is no archive.
+        name: the model's name for users.
+        file: its path from the program's root, with "/".
+        size: its size in bytes.
+        header: offset of its zip header in the archive, counted after the interpreter line; -1 if there is no archive.
     """
 
     name: str
@@ -35,15 +35,15 @@ class AppModel:
 
 @dataclass(frozen=True)
 class AppContents:
-    """The program's own description.
+    """Description of a program.
 
     Attributes:
-        name: the program.
-        version: its version.
-        models: its models; none where it takes files.
-        requires: what to install for it: the module that is tried, and pip's words for its package.
-        root: the archive, or the folder in which the models' files lie.
-        loader: what reads files of the archive; None where the root is a folder.
+        name: the program's name.
+        version: the program's version.
+        models: its models; empty if it takes model files.
+        requires: pairs of a module that must be importable and the pip requirement of its package.
+        root: the archive, or the folder of the models' files.
+        loader: the loader of the archive's files; None if the root is a folder.
     """
 
     name: str
@@ -54,7 +54,7 @@ class AppContents:
     loader: Any = field(default=None, compare=False)
 
     def missing(self) -> list[str]:
-        """pip's words for the packages that are not installed."""
+        """The pip requirements of packages that are not installed."""
         if not self.requires:
             return []
         import importlib.util
@@ -66,10 +66,10 @@ class AppContents:
         return next((model for model in self.models if model.name == name), None)
 
     def read(self, model: AppModel) -> memoryview:
-        """A model's bytes: mapped where they lie in the archive or folder, or read once.
+        """A model's bytes: mapped from the archive or folder, or read if they cannot be mapped.
 
         Raises:
-            ModelError: the program has lost them.
+            ModelError: the archive does not have the model any more.
         """
         path = model.file.replace("/", os.sep)
         if self.loader is None:
@@ -78,12 +78,14 @@ class AppContents:
         if view is not None:
             return view
         try:
-            return memoryview(self.loader.get_data(path))  # from the archive's root, as sys.path may name it otherwise
+            return memoryview(
+                self.loader.get_data(path)
+            )  # relative to the archive's root: sys.path may have another name for the archive
         except OSError as error:
             raise ModelError(f"The model '{model.name}' is not in '{self.root}' any more; build the program again.") from error
 
     def _mapped(self, model: AppModel) -> memoryview | None:
-        """The model's part of the mapped archive; None where somebody has written the archive anew."""
+        """The model's part of the mapped archive; None if the archive was repacked."""
         archive = map_file(self.root).view
         start = 0
         if bytes(archive[:2]) == b"#!":

@@ -1,6 +1,6 @@
-"""The command line of a program that `oplet build --with-core` made: `oplet run` for the models inside.
+"""The command line of a program built by `oplet build --with-core`: `oplet run` for its models.
 
-It uses the standard library's argparse, so that the program carries no framework for command lines.
+It uses the standard library's argparse, so that the program needs no other package for its command line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(contents: AppContents, arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status: 0 if all went well, 1 after an error; wrong usage exits with 2.
 
     Args:
-        contents: what is in the program.
+        contents: the program's contents.
         arguments: the command line without the program's name; that of the process by default.
     """
     parser = _parser(contents)
@@ -53,7 +53,7 @@ def main(contents: AppContents, arguments: Sequence[str] | None = None) -> int:
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Lines of a fixed width: to ask for the terminal's, argparse imports modules at every start."""
+    """Help of a fixed width: argparse would import modules at every start to find the terminal's width."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_WIDTH)
@@ -117,7 +117,7 @@ def _list(contents: AppContents) -> None:
 
 
 def _chosen(contents: AppContents, given: argparse.Namespace, parser: argparse.ArgumentParser) -> memoryview | str:
-    """The bytes of the model to run, or the file that it is in."""
+    """The model to run: its bytes, or its file's path."""
     wanted: str | None = given.model
     if wanted is None:
         if len(contents.models) == 1:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import oplet
 from oplet.model.model import Model
+from oplet.plugins.selection import normalised
 from oplet.schema.enums import TensorType
 from oplet.tools.building.cutting.cut_core import cut_core, strip_source
 from oplet.tools.building.cutting.cut_kernels import CutPackage
@@ -183,17 +184,13 @@ def _requires(cut: CutPackage, models: Iterable[Model], core: Distribution) -> t
     for source in (*cut.sources, core):  # the core's requirement takes precedence
         for text in source.requires:
             requirement = text.partition(";")[0].strip()
-            known[_normalised(re.split(r"[\s<>=!~\[(]", requirement, maxsplit=1)[0])] = requirement
+            known[normalised(re.split(r"[\s<>=!~\[(]", requirement, maxsplit=1)[0])] = requirement
     carried = {"oplet", "flatbuffers", *sys.stdlib_module_names}
     modules = {"numpy"} | (cut.external - carried)
     tensors = (tensor for model in models for graph in model.root.subgraphs or [] for tensor in graph.tensors or [])
     if any(tensor.type in _NEEDS_ML_DTYPES for tensor in tensors):
         modules.add("ml_dtypes")
-    return tuple((module, known.get(_normalised(module), module)) for module in sorted(modules))
-
-
-def _normalised(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return tuple((module, known.get(normalised(module), module)) for module in sorted(modules))
 
 
 def _with_vendored(path: str, content: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""The rule for values that come in: real ones unless the tensor's own are asked for, each of them kept or refused.
+"""Conversion of values to an input's type and shape; a value that the input cannot hold is refused, never changed silently.
 
-A quantized input takes real values, which are quantized as the op QUANTIZE does it. What may be either, arrays of integers, is refused
-without `raw`; JSON knows no types of numbers, so that its integers are real values too, which is told.
+A quantized input takes real values, which are quantized as the op QUANTIZE does it. Arrays of integers are ambiguous (real values or the
+tensor's own) and refused without `raw`. JSON does not tell integers from floats, so that its integers are real values, with a notice.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ __all__ = ["check_type", "convert_input", "shape_for"]
 Array = NDArray[Any]
 Details = Mapping[str, Any]
 
-#: Values that are converted at once.
+#: Number of values that are converted at a time.
 _BLOCK = 1 << 20
 
 
 def convert_input(value: Any, details: Details, name: str, source: str, *, raw: bool = False, tell: Tell = warn) -> Array:
-    """A value in the type and shape of an input.
+    """Convert a value to the type and shape of an input.
 
     Dimensions of 1 may be missing or extra, and free dimensions (-1 in the shape signature) take any size.
 
     Args:
-        value: an array, or nested lists of numbers or text.
+        value: an array, or nested lists of numbers or strings.
         details: the input's dictionary of `Interpreter.get_input_details`; an entry "limits" bounds integers more than their type.
-        name: what messages call the input.
-        source: what they call the value.
-        raw: a quantized input's integers are given, not the real values that they stand for.
-        tell: is told of real values that were clamped, and of JSON integers that were taken as real values.
+        name: the input's name in messages.
+        source: the value's name in messages.
+        raw: the value holds a quantized input's integers, not real values.
+        tell: called with a notice if real values were clamped, or JSON integers were taken as real values.
 
     Raises:
         TensorError: the value does not fit.
@@ -121,7 +121,7 @@ def _blocks(array: Array, into: Array) -> Iterator[tuple[int, Array, Array]]:
 
 
 def _finite(values: Array) -> Array:
-    """Which values are finite, of ml_dtypes' types too."""
+    """A mask of the finite values; it handles the dtypes of ml_dtypes too."""
     return np.asarray(np.isfinite(values if values.dtype.kind in "fc" else values.astype(np.float32)))
 
 
@@ -144,10 +144,10 @@ def _whole_numbers_notice(nested: NestedNumbers, quantization: Quantization, nam
 
 
 def check_type(given: np.dtype[Any], dtype: np.dtype[Any], name: str, source: str) -> None:
-    """Refuse an array by its type.
+    """Check that an array's dtype suits an input.
 
     Raises:
-        TensorError: no value of it could be one of the input's.
+        TensorError: no value of that dtype could be a value of the input.
     """
     if dtype.kind == "S":
         if given.kind not in "SUO":
@@ -159,10 +159,10 @@ def check_type(given: np.dtype[Any], dtype: np.dtype[Any], name: str, source: st
 
 
 def shape_for(given: tuple[int, ...], details: Details, name: str, source: str) -> tuple[int, ...]:
-    """The shape that a value of this one takes as an input; both have the same elements.
+    """The shape that a value is reshaped to for an input; the number of elements stays the same.
 
     Raises:
-        TensorError: there is none.
+        TensorError: the shape does not fit the input.
     """
     shape = tuple(map(int, details["shape"]))
     signature = tuple(map(int, details["shape_signature"])) or shape
@@ -170,7 +170,7 @@ def shape_for(given: tuple[int, ...], details: Details, name: str, source: str) 
         signature = shape
     if _matches(given, signature):
         return given
-    # The sizes that count must agree; of free dimensions there must be no doubt which is which.
+    # Dimensions other than 1 must agree. With free dimensions only leading ones may be missing, as others would be ambiguous.
     if -1 not in signature:
         if [d for d in given if d != 1] == [d for d in shape if d != 1]:
             return shape
@@ -197,11 +197,11 @@ def _strings(value: Any, name: str, source: str) -> Array:
             if not isinstance(item, str | bytes):
                 what = repr(item)[:40] if isinstance(item, int | float | bool | None) else f"a {type(item).__name__}"
                 raise TensorError(f"'{source}' holds {what} where input '{name}' takes text.")
-            # Bytes that are no UTF-8 come from `oplet.tools.running.outputs` as the code points that Python has for them.
+            # `oplet.tools.running.outputs` writes bytes that are not UTF-8 as surrogate escapes.
             flat[i] = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
     except TensorError:
         raise
-    except (ValueError, OverflowError) as error:  # rows that differ, half a surrogate pair, characters that are none
+    except (ValueError, OverflowError) as error:  # uneven rows, or surrogates that are not escapes
         raise TensorError(
             f"'{source}' holds text for input '{name}' that has no form in UTF-8, or uneven rows: {error}."
         ) from error

@@ -1,4 +1,4 @@
-"""Numbers in nested lists, as JSON has them: their shape, and every number as it was written."""
+"""Nested lists of numbers, as JSON has them, with every digit kept."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _NUMBERS = frozenset((int, float, bool))
 
 
 class NestedListError(ValueError):
-    """Why lists are no array of numbers, as the end of a sentence."""
+    """Nested lists are not an array of numbers; the message is the end of a sentence."""
 
 
 class NestedNumbers:
     """Numbers in nested lists, before they have a type.
 
     Attributes:
-        shape: the lists' lengths, from the outside.
+        shape: the lengths of the lists, the outermost first.
         flat: the numbers in order.
-        kinds: their Python types.
+        kinds: the Python types that occur.
 
     Raises:
-        NestedListError: rows differ in length, or something is no number.
+        NestedListError: rows differ in length, or an element is not a number.
     """
 
     def __init__(self, value: Any) -> None:
@@ -58,14 +58,14 @@ class NestedNumbers:
         return self.kinds == {int}
 
     def place(self, position: int) -> list[int]:
-        """The indices of a number."""
+        """The indices of the number at a position of `flat`."""
         return self._place(position, self.shape)
 
     def as_reals(self) -> NDArray[Any]:
-        """The numbers as float64, or as booleans where they are true and false.
+        """The numbers as float64, or as booleans if all are true or false.
 
         Raises:
-            NestedListError: an integer is beyond float64.
+            NestedListError: an integer exceeds the range of float64.
         """
         if self.kinds == {bool}:
             return np.array(self.flat, np.bool_).reshape(self.shape)
@@ -76,10 +76,10 @@ class NestedNumbers:
             raise NestedListError(f"the number at {self.place(wrong)} is beyond float64") from None
 
     def as_integers(self, dtype: np.dtype[Any], low: int, high: int) -> NDArray[Any]:
-        """The numbers as integers of a type, every digit of them.
+        """The numbers as integers of a dtype, without loss.
 
         Raises:
-            NestedListError: one has a fraction, or is not between `low` and `high`.
+            NestedListError: a number has a fraction, or is not between `low` and `high`.
         """
         numbers = self.flat
         if self.kinds - {int}:
@@ -97,7 +97,7 @@ class NestedNumbers:
 
 
 def _json(value: Any) -> str:
-    """How JSON writes a value that is no number, or a large one, shortened."""
+    """A value in JSON notation, shortened."""
     if value is None:
         return "null"
     if isinstance(value, str):

@@ -1,8 +1,8 @@
-"""Real values and the integers that stand for them in a quantized tensor.
+"""Quantization and dequantization of tensor values.
 
-Numerics: tflite/kernels/internal/reference/quantize.h and dequantize.h: real = (integer - zero point) * scale; back, the quotient is
-taken in float32 and rounded to the nearest integer, halves away from zero. Integers of 32 bits and more, which QUANTIZE does not
-make of floats, have float64 on both ways, so that none of their bits is lost.
+Numerics: tflite/kernels/internal/reference/quantize.h and dequantize.h: real = (integer - zero point) * scale; in the other direction the
+quotient is computed in float32 and rounded to the nearest integer, halves away from zero. Integers of 32 bits and more, which QUANTIZE does
+not produce from floats, use float64 in both directions, so that no bits are lost.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["Clamped", "Quantization", "dequantize", "integer_limits", "quantizat
 Array = NDArray[Any]
 Details = Mapping[str, Any]
 
-#: Values that are converted at once.
+#: Number of values that are converted at a time.
 _BLOCK = 1 << 20
-#: Up to here float64 has every integer, and every half between them.
+#: Below this, float64 represents every integer and every half.
 _EXACT = 1 << 52
 
 
 class Clamped(NamedTuple):
-    """Real values beyond what a tensor holds.
+    """Real values beyond a tensor's range, which were clamped.
 
     Attributes:
-        number: how many.
-        place: the first one's indices.
+        number: the number of values.
+        place: indices of the first one.
         value: the first one.
     """
 
@@ -41,22 +41,22 @@ class Clamped(NamedTuple):
 
 
 def integer_limits(details: Details) -> tuple[int, int]:
-    """The least and the greatest integer of a tensor: of its type, or of the 2 or 4 bits that are all it keeps of it."""
+    """The smallest and largest integer of a tensor: of its dtype, or of its 2 or 4 bits."""
     limits = np.iinfo(details["dtype"])
     low, high = details.get("limits", (limits.min, limits.max))
     return int(low), int(high)
 
 
 class Quantization:
-    """How the integers of a quantized tensor stand for real values.
+    """The quantization of a tensor: real = (integer - zero point) * scale.
 
     Attributes:
-        scales: one, or one for each slice along `dimension`.
-        zero_points: as many.
-        dimension: along which the scales are given.
-        low: the least integer.
-        high: the greatest.
-        problem: why its values cannot be told as real ones, "" if they can; then `real` and `integers` refuse.
+        scales: one scale, or one for each slice along `dimension`.
+        zero_points: as many zero points.
+        dimension: the dimension of the slices.
+        low: the smallest integer.
+        high: the largest integer.
+        problem: why the quantization cannot be applied, "" if it can; `dequantize` and `quantize` raise it.
     """
 
     def __init__(self, details: Details, scales: Array, zero_points: Array, dimension: int, problem: str) -> None:
@@ -70,17 +70,19 @@ class Quantization:
 
     @property
     def parameters(self) -> str:
-        """Scale and zero point in words."""
+        """Scale and zero point as text."""
         if len(self.scales) == 1:
             return f"scale {float(self.scales[0]):.6g}, zero point {int(self.zero_points[0])}"
         return f"{len(self.scales)} scales along dimension {self.dimension}"
 
     def dequantize(self, integers: Array, name: str) -> Array:
-        """The real values, in the first float type of float32 and float64 in which they, and none else, lead back to the integers.
+        """The real values of integers: float64 for integers of 32 bits and more, and where float32 would overflow, else float32.
+
+        Quantizing them gives the same integers again.
 
         Args:
             integers: the tensor's values.
-            name: what messages call it.
+            name: the tensor's name in messages.
 
         Raises:
             TensorError: the quantization cannot be applied, or integers of 64 bits are too large for float64.
@@ -99,7 +101,7 @@ class Quantization:
         return real if np.isinf(short).any() else short
 
     def quantize(self, real: Array, name: str, source: str) -> tuple[Array, Clamped | None]:
-        """The integers that stand for real values as QUANTIZE has it, and which were clamped.
+        """The integers of real values, computed as the op QUANTIZE does, and the values that were clamped, None if there are none.
 
         Raises:
             TensorError: a value is NaN, or the quantization cannot be applied.
@@ -132,21 +134,21 @@ class Quantization:
         with np.errstate(all="ignore"):
             narrow = real.astype(self._wide)
             quotients = (narrow / scales.astype(self._wide)).astype(np.float64)
-            if np.isinf(narrow).any():  # float64 that float32 does not hold
+            if np.isinf(narrow).any():  # float64 beyond the range of float32
                 quotients = np.where(np.isinf(narrow), real / scales, quotients)
             steps = np.trunc(quotients)
-            steps += np.copysign(np.abs(quotients - steps) >= 0.5, quotients)  # exact, where adding a half first is not
+            steps += np.copysign(np.abs(quotients - steps) >= 0.5, quotients)  # exact; adding 0.5 first would round
             steps[np.isinf(quotients)] = quotients[np.isinf(quotients)]
             steps += zero_points
         return steps
 
     def range(self) -> tuple[float, float]:
-        """The least and the greatest real value of a tensor with one scale."""
+        """The smallest and largest real value of a tensor with one scale."""
         low, high = ((limit - int(self.zero_points[0])) * float(self.scales[0]) for limit in (self.low, self.high))
         return low, high
 
     def _for(self, shape: tuple[int, ...], name: str) -> tuple[Array, Array]:
-        """Scales and zero points that broadcast against values of this shape."""
+        """Scales and zero points, shaped to broadcast against values of a shape."""
         problem = self.problem
         scales, zero_points = self.scales.astype(np.float64), self.zero_points.astype(np.int64)
         if len(scales) == 1:
@@ -166,7 +168,7 @@ class Quantization:
 
 
 def quantization_of(details: Details) -> Quantization | None:
-    """How a tensor is quantized; None for what has no real values but its own: other types than integers, no scale or a scale of 0.
+    """The quantization of a tensor; None if it is not quantized: it has no integers, no scale, or scales of 0.
 
     Args:
         details: its dictionary of `Interpreter.get_input_details`.
@@ -179,7 +181,7 @@ def quantization_of(details: Details) -> Quantization | None:
     if not scales.any():
         return None
     problem, block = "", parameters.get("block_size", 0)
-    if len(zero_points) != len(scales):  # LiteRT takes the first for all
+    if len(zero_points) != len(scales):  # LiteRT uses the first for all
         zero_points = np.full(len(scales), zero_points[0] if len(zero_points) else 0, np.int64)
     if block:
         problem = f"it is quantized by blocks of {block}"
@@ -189,17 +191,17 @@ def quantization_of(details: Details) -> Quantization | None:
 
 
 def dequantize(values: Array, details: Details, name: str = "") -> Array:
-    """The real values of a quantized tensor; values of other tensors as they are.
+    """The real values of a quantized tensor; values of other tensors unchanged.
 
     Raises:
-        TensorError: the tensor is quantized in a way that its values cannot be told by.
+        TensorError: the quantization cannot be applied.
     """
     quantization = quantization_of(details) if values.dtype.kind in "iu" else None
     return values if quantization is None else quantization.dequantize(values, name or str(details["name"]))
 
 
 def _whole(steps: Array, dtype: np.dtype[Any]) -> Array:
-    """Whole numbers within the type's range as integers; its greatest may be rounded up as a float64."""
+    """Whole float64 numbers within a dtype's range as integers; float64 may have rounded the largest one up beyond the range."""
     if dtype.itemsize < 8:
         return steps.astype(dtype)
     greatest = np.iinfo(dtype).max
