@@ -15,7 +15,7 @@ settings.load_profile("oplet")
 
 @pytest.fixture(autouse=True, scope="session")
 def oplet_of_an_index() -> Iterator[None]:
-    """Messages advise packages as they do where oplet came from an index; tests/test_advice_in_a_clone.py has the others."""
+    """Messages advise packages as they do where oplet came from an index; tests/repository/test_advice_in_a_clone.py has the others."""
     from oplet.plugins import sources
 
     with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,7 @@ LiteRT's, which takes minutes; FOLDER holds the recorded cases of real models. A
 
     <!-- figure: NAME -->what stands here is replaced<!-- end -->
 
-and `docs/figures.md` is generated entirely. A test fails if pages and file disagree. All times are medians of alternating runs, and ratios are
+and `docs/figures.md` is generated entirely. tests/repository/test_figures.py fails if pages and file disagree. All times are medians of alternating runs, and ratios are
 those of runs in the same round.
 """
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+from tests.places import EXAMPLES
 
 
 class Ran(NamedTuple):

@@ -6,10 +6,10 @@ import json
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import ROOT
 
 from oplet import Interpreter
 
@@ -31,7 +31,7 @@ def test_a_small_file_that_asks_for_much_ends_in_time_and_in_the_memory_it_may_t
         pytest.skip("there are no compiled kernels")
     child = subprocess.run(
         [sys.executable, "-m", "tests.hostile.small_models", case.name, plugin],
-        capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[2],
+        capture_output=True, text=True, timeout=300, cwd=ROOT,
     )  # fmt: skip
     assert child.returncode == 0, child.stderr[-1000:]
     found = json.loads(child.stdout.splitlines()[-1])

@@ -11,8 +11,8 @@ import pytest
 from tests.lifecycle.family import FAMILY, NESTS, WIDTH, family_model
 from tests.lifecycle.switching import switched
 from tests.lifecycle.ways import FEW, WAYS, Way, needs
+from tests.litert.test_resizing import complaint, models, run, values
 from tests.recorded_cases import GROUPS
-from tests.test_resizing import complaint, models, run, values
 
 from oplet.errors import OpletError
 from oplet.ops.context import Node

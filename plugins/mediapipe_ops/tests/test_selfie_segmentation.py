@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import io
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRT
+from tests.places import REAL
 
 from oplet import Interpreter
 from oplet.testing import invoke
 
-SHARED = Path(__file__).parents[4] / "shared" / "conformance" / "real"
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded models are not here")
+pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason="the recorded models are not here")
 
 
 def read(archive: str, name: str) -> bytes:
-    with zipfile.ZipFile(SHARED / archive) as file:
+    with zipfile.ZipFile(REAL / archive) as file:
         return file.read(name)
 
 

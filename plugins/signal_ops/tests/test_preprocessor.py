@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.places import REAL
 
 from oplet import Interpreter
 
-MODELS = Path(__file__).parents[4] / "shared" / "conformance" / "real" / "unrunnable.zip"
+MODELS = REAL / "unrunnable.zip"
 
 
 def model(kind: str) -> bytes:
