@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="run models and count what came of them")
+    run = commands.add_parser("run", help="run models and count the outcomes")
     run.add_argument("--count", type=int, default=1_000_000)
     run.add_argument("--first", type=int, default=0, help="the first number")
     run.add_argument("--state", type=Path, help="where counts are kept; a campaign that was stopped goes on from there")

@@ -13,7 +13,7 @@ __all__ = ["Seeds", "everywhere", "load_seeds"]
 #: Largest seed model in bytes: larger ones find nothing more, and take longer.
 _LARGEST = 60 << 10
 
-#: Every so many-th of the models of `tests/everywhere` is taken.
+#: Every `_ONE_OF`-th of the models of `tests/everywhere` is taken.
 _ONE_OF = 8
 
 Seeds = list[tuple[str, bytes]]

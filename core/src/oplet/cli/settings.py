@@ -105,7 +105,7 @@ Quiet = Annotated[
 NumThreads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")]
 Signature = Annotated[
     str | None,
-    typer.Option(metavar="KEY", help="Which signature. Default: the only one, or the first subgraph.", show_default=False),
+    typer.Option(metavar="KEY", help="The signature to run. Default: the only one, or the first subgraph.", show_default=False),
 ]
 Ops = Annotated[
     list[str] | None,

@@ -42,7 +42,7 @@ def build(
         bool,
         typer.Option(
             "--with-core",
-            help="Bring the part of oplet that runs them too: a wheel that needs numpy alone (and Pillow for pictures).",
+            help="Include the part of oplet that runs them: a wheel that needs numpy alone (and Pillow for pictures).",
             show_default=False,
         ),
     ] = False,
@@ -51,13 +51,13 @@ def build(
         typer.Option("--pyz", help="With the core, as a program of one file; -o FILE.pyz asks for it too.", show_default=False),
     ] = False,
     with_model: Annotated[
-        bool, typer.Option("--with-model", help="Take the models along, with a command that runs them.", show_default=False)
+        bool, typer.Option("--with-model", help="Include the models, and a command that runs them.", show_default=False)
     ] = False,
     python: Annotated[
         str | None,
         typer.Option(
             metavar="PATH",
-            help="What a program's first line names. Default: /usr/bin/env python3; '' for none.",
+            help="The interpreter in a program's first line (#!). Default: /usr/bin/env python3; '' for none.",
             show_default=False,
         ),
     ] = None,

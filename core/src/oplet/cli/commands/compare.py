@@ -48,11 +48,11 @@ def compare(
         typer.Option(
             min=1,
             metavar="N",
-            help="Run so often, each time with other random inputs. [default: 3; 1 with outputs in a file]",
+            help="Number of runs, each with other random inputs. [default: 3; 1 with outputs in a file]",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the first run's random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the first run's random inputs.")] = 0,
     tolerance: Annotated[
         str | None,
         typer.Option(

@@ -20,7 +20,7 @@ License = Annotated[str, typer.Option("--license", metavar="SPDX", help="The pac
 
 def new_op(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What models call the op: Atan.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The op's name in models: Atan.", show_default=False)],
     directory: Directory = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="NAME is a built-in operator: serve it in place of the usual kernel.")

@@ -58,9 +58,10 @@ def run(
     signature: Signature = None,
     delegate: Delegates = None,
     num_threads: NumThreads = 1,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random inputs.")] = 0,
     mmap: Annotated[
-        bool, typer.Option("--mmap/--no-mmap", help="Map the model's file, or read it into memory, where nobody can cut it.")
+        bool,
+        typer.Option("--mmap/--no-mmap", help="Map the model's file, or read it into memory, safe from changes to the file."),
     ] = True,
     json: Json = False,
     quiet: Quiet = False,

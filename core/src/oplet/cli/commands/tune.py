@@ -36,7 +36,9 @@ def tune(
             show_default=False,
         ),
     ] = None,
-    max_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Begin no other measurement after so long.")] = 60.0,
+    max_secs: Annotated[
+        float, typer.Option(min=0, metavar="S", help="Begin no further measurement after this many seconds.")
+    ] = 60.0,
     raw: Raw = False,
     quiet: Quiet = False,
     json: Json = False,

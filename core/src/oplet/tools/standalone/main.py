@@ -89,9 +89,9 @@ def _parser(contents: AppContents) -> argparse.ArgumentParser:
     add("--labels", metavar="FILE", type=Path, help="names of the scores, one a line")
     add("--scale", metavar="X", type=float, help="pixels become pixel * SCALE + OFFSET")
     add("--offset", metavar="X", type=float, help="see --scale")
-    add("--signature", metavar="KEY", help="which signature. Default: the only one, or the first subgraph")
+    add("--signature", metavar="KEY", help="the signature to run. Default: the only one, or the first subgraph")
     add("--num-threads", metavar="N", type=_positive, default=1, help="threads that kernels may use")
-    add("--seed", metavar="N", type=_seed, default=0, help="of the random inputs")
+    add("--seed", metavar="N", type=_seed, default=0, help="seed of the random inputs")
     add("--debug", action="store_true", help="show the traceback of an error")
     add("--version", action="version", version=f"{contents.name} {contents.version}".rstrip())
     return parser
