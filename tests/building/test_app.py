@@ -300,7 +300,7 @@ def test_one_of_several_models_is_chosen_by_name(contents: AppContents, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "choose_providers a model with --model NAME; there are digits, atan"),
+        ([], "choose a model with --model NAME; there are digits, atan"),
         (["--model", "cats"], "there is no model 'cats'; there are digits, atan"),
         (["--model", "atan", "--top", "0"], "0 is not in the range x>=1"),
         (["--model", "atan", "--inp", "x"], "unrecognized arguments"),

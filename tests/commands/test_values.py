@@ -46,7 +46,7 @@ def details(shape: Any, dtype: Any, scale: Any = None, zero_point: Any = 0, axis
 
 def fitted(value: Any, to: dict[str, Any], **options: Any) -> tuple[Any, list[Notice]]:
     told: list[Notice] = []
-    return convert_input(value, to, "x", "file", tell=told.append, **options), told
+    return convert_input(value, to, "x", "file", notify=told.append, **options), told
 
 
 # The arithmetic ----------------------------------------------------------------------------------------------------------
@@ -243,8 +243,8 @@ def test_an_output_whose_quantization_cannot_be_applied_is_shown_raw_and_not_wri
     assert preview(value).startswith("1, 2: raw, The values of 'x' have no real numbers")
     assert describe_value(value)[1] == "int8 (scale 0.5, zero point 0)"
     with pytest.raises(TensorError, match="give --raw"):
-        value.told  # noqa: B018
-    assert replace(value, raw=True).told.tolist() == [1, 2]
+        value.displayed  # noqa: B018
+    assert replace(value, raw=True).displayed.tolist() == [1, 2]
     assert preview(replace(value, raw=True)) == "1, 2"
 
 

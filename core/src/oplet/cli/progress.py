@@ -26,7 +26,7 @@ def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
         tasks: dict[str, TaskID] = {}
         drawn = 0.0
 
-        def tell(what: str, part: float) -> None:
+        def update(what: str, part: float) -> None:
             nonlocal drawn
             now = time.monotonic()
             if now - drawn > _REFRESH_SECONDS:
@@ -35,4 +35,4 @@ def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
                     tasks[what] = bars.add_task(what, total=1.0)
                 bars.update(tasks[what], completed=min(part, 1.0), refresh=True)
 
-        yield tell
+        yield update

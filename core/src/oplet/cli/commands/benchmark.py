@@ -88,7 +88,7 @@ def benchmark(
         check_target(file)
     plugins = settings.plugins()
     delegates = delegates_of(model, delegate or (), plugins, num_threads)
-    with progress_bars() as tell:
+    with progress_bars() as progress:
         result = benchmark_model(
             model,
             inputs or [],
@@ -107,7 +107,7 @@ def benchmark(
             plugins=plugins,
             delegates=delegates,
             compare=list(dict.fromkeys(compare or ())),
-            progress=tell,
+            progress=progress,
             raw=raw,
             notify=NoticePrinter(quiet),
         )

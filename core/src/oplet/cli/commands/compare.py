@@ -123,12 +123,12 @@ def compare(
             f"it needs what each node gives, which comparing with {what} does not have.", param_hint="--bisect"
         )
     judged = _tolerance(tolerance, rtol, atol)
-    with progress_bars() as tell:
-        sides, chosen = open_pair(
-            model, delegate or (), settings.plugins(), num_threads, with_reference=bool(reference), progress=tell
+    with progress_bars() as progress:
+        pair, chosen = open_pair(
+            model, delegate or (), settings.plugins(), num_threads, with_reference=bool(reference), progress=progress
         )
     result = compare_model(
-        sides,
+        pair,
         inputs or [],
         runs=runs or (1 if in_file else 3),
         seed=seed,
@@ -141,7 +141,7 @@ def compare(
         scale=scale,
         offset=offset,
         raw=raw,
-        tell=NoticePrinter(quiet),
+        notify=NoticePrinter(quiet),
     )
     result.choice = chosen
     if format is Format.JSON:

@@ -45,9 +45,9 @@ def partition(
         ensure_layout()
         check_target(svg)
     plugins = settings.plugins()
-    with progress_bars() as tell:
-        sides, chosen = open_pair(model, delegate, plugins, progress=tell)
-    result = partition_model(model, sides.make_delegates(), plugins)
+    with progress_bars() as progress:
+        pair, chosen = open_pair(model, delegate, plugins, progress=progress)
+    result = partition_model(model, pair.make_delegates(), plugins)
     if svg is not None:
         from oplet.model.files.whole_file import write_whole
         from oplet.tools.partitioning.drawing import draw_partitioning

@@ -88,7 +88,7 @@ def run(
         check_suffix(output)
         check_target(output)
     names = read_labels(labels) if labels is not None else []
-    tell = NoticePrinter(quiet)
+    notify = NoticePrinter(quiet)
     plugins = settings.plugins()
     result = run_model(
         model,
@@ -102,12 +102,12 @@ def run(
         delegates=delegates_of(model, delegate or (), plugins, num_threads),
         use_mmap=mmap,
         raw=raw,
-        tell=tell,
+        notify=notify,
     )
     if output is not None:
-        save_outputs({value.name: value.told for value in result.outputs}, output)
+        save_outputs({value.name: value.displayed for value in result.outputs}, output)
     wanted = top is not None or labels is not None
-    highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), tell.warn) if wanted else None
+    highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), notify.warn) if wanted else None
     if json:
         print_json(as_json(result, str(output or ""), highest))
         return

@@ -56,14 +56,14 @@ def tune(
     from oplet.tools.benchmarking.tune import tune_model
     from oplet.tuning.measuring import Bounds
 
-    with progress_bars() as tell:
+    with progress_bars() as progress:
         choice = tune_model(
             model,
             inputs or [],
             plugins=settings.plugins(),
             num_threads=num_threads,
             bounds=Bounds(max_error, max_secs),
-            progress=tell,
+            progress=progress,
             raw=raw,
             notify=NoticePrinter(quiet),
         )
@@ -114,6 +114,8 @@ def delegates_of(model: Path, texts: Sequence[str], plugins: PluginManager, num_
         from oplet.tools.benchmarking.tune import tune_model
         from oplet.tuning.choosing import auto_bounds
 
-        with progress_bars() as tell:
-            tune_model(model, plugins=plugins, num_threads=num_threads, again=False, progress=tell, bounds=auto_bounds(delegates))
+        with progress_bars() as progress:
+            tune_model(
+                model, plugins=plugins, num_threads=num_threads, again=False, progress=progress, bounds=auto_bounds(delegates)
+            )
     return delegates

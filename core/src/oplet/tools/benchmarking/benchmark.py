@@ -25,7 +25,7 @@ from oplet.tools.benchmarking.timings import Ratio, Timings
 from oplet.tools.benchmarking.trace import Span
 from oplet.tools.running.inputs import load_inputs
 from oplet.tools.running.model_runner import ModelRunner
-from oplet.tools.running.values.notices import Tell, warn
+from oplet.tools.running.values.notices import NoticeCallback, warn
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
@@ -157,7 +157,7 @@ def benchmark_model(
     compare: Sequence[str] = (),
     progress: Progress | None = None,
     raw: bool = False,
-    notify: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Benchmark:
     """Benchmark a model.
 
@@ -181,7 +181,7 @@ def benchmark_model(
         LiteRTError: LiteRT is missing or cannot run the model.
         OSError: a file cannot be read.
     """
-    tell = progress or (lambda what, done: None)
+    report_progress = progress or (lambda what, done: None)
     if compare:
         import_litert()
     profiler = Profiler(enabled=False)
@@ -200,7 +200,7 @@ def benchmark_model(
     if compare and index:
         raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {index}.")
     _resize(interpreter, index, runner, shapes or {})
-    given = load_inputs(inputs, runner.inputs, raw=raw, tell=notify)
+    given = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
     values = {name: value for name, (value, _) in runner.complete(given, seed).items()}
     for name, value in values.items():
         interpreter._resize(runner.inputs[name]["index"], value.shape, index)
@@ -226,7 +226,7 @@ def benchmark_model(
         warmup: list[float] = []
         if schedule.warmup_runs:
             least, seconds = schedule.warmup_runs - 1, schedule.warmup_min_secs - spans[2].seconds
-            [warmup] = _rounds([invoke], least, seconds, schedule.max_secs, "warming up", tell)
+            [warmup] = _rounds([invoke], least, seconds, schedule.max_secs, "warming up", report_progress)
         memory = Memory(
             model=os.path.getsize(model),
             arena=sum(subgraph.arena_bytes for subgraph in interpreter._subgraphs),
@@ -238,9 +238,11 @@ def benchmark_model(
         fed = {runner.inputs[name]["index"]: value for name, value in values.items()}
         rivals = [LiteRTRunner(name, model, fed, num_threads) for name in compare]
         invokes = [invoke, *(rival.invoke for rival in rivals)]
-        runs, *others = _rounds(invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", tell)
+        runs, *others = _rounds(
+            invokes, max(schedule.num_runs, 1), schedule.min_secs, schedule.max_secs, "running", report_progress
+        )
         profiler.enabled = True
-        [profiled] = _rounds([inspected], schedule.profiled_runs, 0.0, schedule.max_secs, "profiling", tell)
+        [profiled] = _rounds([inspected], schedule.profiled_runs, 0.0, schedule.max_secs, "profiling", report_progress)
         profiler.enabled = False
     names = node_names(interpreter)
     return Benchmark(
@@ -302,7 +304,7 @@ def _resize(interpreter: Interpreter, subgraph: int, runner: ModelRunner, shapes
 
 
 def _rounds(
-    invokes: Sequence[Callable[[], None]], least: int, min_secs: float, max_secs: float, what: str, tell: Progress
+    invokes: Sequence[Callable[[], None]], least: int, min_secs: float, max_secs: float, what: str, report_progress: Progress
 ) -> list[list[float]]:
     """Run the callables in turn, round by round, and return the seconds of each; the order rotates."""
     clock = time.perf_counter
@@ -318,7 +320,7 @@ def _rounds(
             seconds[runner].append(took)
             spent += took
         rounds += 1
-        tell(what, max(min(rounds / max(least, 1), spent / min_secs if min_secs > 0 else 1.0), spent / max_secs))
+        report_progress(what, max(min(rounds / max(least, 1), spent / min_secs if min_secs > 0 else 1.0), spent / max_secs))
     return seconds
 
 

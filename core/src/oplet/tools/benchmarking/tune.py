@@ -12,7 +12,7 @@ from oplet.model.verify.verifier import verify
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
 from oplet.tools.running.model_runner import ModelRunner
-from oplet.tools.running.values.notices import Tell, warn
+from oplet.tools.running.values.notices import NoticeCallback, warn
 from oplet.tuning.choosing import Choice, choose
 from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds
 
@@ -34,7 +34,7 @@ def tune_model(
     again: bool = True,
     progress: Progress | None = None,
     raw: bool = False,
-    notify: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Choice:
     """Measure a model with every installed engine, and remember the fastest for `experimental_delegates="auto"`.
 
@@ -62,7 +62,7 @@ def tune_model(
     given = {}
     if inputs:
         runner = ModelRunner(open((), ()))
-        loaded = load_inputs(inputs, runner.inputs, raw=raw, tell=notify)
+        loaded = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
         given = {runner.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
     return choose(
         model,

@@ -31,7 +31,7 @@ from oplet.tools.comparing.near_ties import accept_near_ties
 from oplet.tools.comparing.references import LITERT, litert_answers, saved_outputs
 from oplet.tools.running.inputs import load_inputs
 from oplet.tools.running.model_runner import ModelRunner
-from oplet.tools.running.values.notices import Tell, warn
+from oplet.tools.running.values.notices import NoticeCallback, warn
 from oplet.tuning.differences import difference
 from oplet.tuning.following import Choose, NodeDifference, Place, Recorder, pair_of
 from oplet.tuning.random_inputs import nudged_input
@@ -113,7 +113,7 @@ def compare_model(
     scale: float | None = None,
     offset: float | None = None,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Comparison:
     """Compare a model's outputs between candidate and baseline, or a reference.
 
@@ -133,7 +133,7 @@ def compare_model(
         scale: scale of pixels, see `oplet.tools.running.pictures.load_picture`.
         offset: offset of pixels.
         raw: inputs hold a quantized tensor's integers, not real values.
-        tell: called with a notice of what was done to an input.
+        notify: called with a notice of what was done to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.
@@ -143,7 +143,7 @@ def compare_model(
     baseline = interpreters.open_baseline(wanted if layers else None)
     runner = ModelRunner(baseline, signature)
     kind = kind_of(node for subgraph in baseline._subgraphs for node in subgraph.nodes)
-    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, tell=tell)
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, notify=notify)
     fed = [runner.complete(given, seed + run) for run in range(runs)]
     feeds = [{name: array for name, (array, _) in values.items()} for values in fed]
     choose = partial(_chosen, tolerance, kind)

@@ -35,7 +35,7 @@ def preview(value: Value) -> str:
         try:
             quantization = quantization_of(value.details)
             one = quantization is None or len(quantization.scales) == 1
-            shown = dequantize(shown, value.details) if one else value.told.reshape(-1)[:_HEAD]
+            shown = dequantize(shown, value.details) if one else value.displayed.reshape(-1)[:_HEAD]
         except TensorError as error:
             return f"{', '.join(map(str, shown.tolist()))}: raw, {error}"
     more = ", ..." if flat.size > _HEAD else ""
@@ -84,7 +84,9 @@ def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None)
             {**_as_json(value), "source": value.source, "notices": [notice.as_dict() for notice in value.notices]}
             for value in result.inputs
         ],
-        "outputs": [{**_as_json(value), **({} if written else {"values": as_lists(value.told)})} for value in result.outputs],
+        "outputs": [
+            {**_as_json(value), **({} if written else {"values": as_lists(value.displayed)})} for value in result.outputs
+        ],
         **({} if top is None else {"top": {name: list(map(asdict, scores)) for name, scores in top.items()}}),
         **({"written": written} if written else {}),
     }

@@ -18,7 +18,7 @@ from oplet.tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet.tools.running.pictures import SUFFIXES as PICTURES
 from oplet.tools.running.pictures import Picture, load_picture
 from oplet.tools.running.values.conversion import check_type, convert_input, shape_for
-from oplet.tools.running.values.notices import Tell, warn
+from oplet.tools.running.values.notices import NoticeCallback, warn
 
 __all__ = ["load_input", "load_inputs"]
 
@@ -44,7 +44,7 @@ def load_inputs(
     scale: float | None = None,
     offset: float | None = None,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> dict[str, tuple[Array, str]]:
     """Load inputs from files.
 
@@ -57,7 +57,7 @@ def load_inputs(
         scale: scale of pixels, see `load_picture`.
         offset: offset of pixels.
         raw: see `oplet.tools.running.values.conversion.convert_input`.
-        tell: called with a notice of what was done to a value, see `oplet.tools.running.values.notices`.
+        notify: called with a notice of what was done to a value, see `oplet.tools.running.values.notices`.
 
     Returns:
         For each input that was given, its value and the file it came from.
@@ -81,7 +81,7 @@ def load_inputs(
             raise TensorError(f"'{path}' has a value for '{name}', which is no input of the model; {_takes(details)}.")
         if name in values:
             raise TensorError(f"The input '{name}' is given twice: by '{values[name][1]}' and by '{path}'.")
-        values[name] = _fitted(entry, details[name], name, path, raw, tell), str(path)
+        values[name] = _fitted(entry, details[name], name, path, raw, notify), str(path)
 
     def put_file(name: str, path: Path) -> None:
         put(name, _entry(path, scale, offset), path)
@@ -109,7 +109,7 @@ def load_input(
     scale: float | None = None,
     offset: float | None = None,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> Array:
     """The value of one input from a .npy, .npz, .json or picture file.
 
@@ -120,14 +120,14 @@ def load_input(
         scale: scale of pixels, see `load_picture`.
         offset: offset of pixels.
         raw: see `oplet.tools.running.values.conversion.convert_input`.
-        tell: called with a notice of what was done to the value.
+        notify: called with a notice of what was done to the value.
 
     Raises:
         TensorError: the file is of another kind, damaged, or its value does not fit.
         OSError: the file cannot be read.
     """
     name = name or str(details["name"])
-    return _fitted(_entry(path, scale, offset), details, name, path, raw, tell)
+    return _fitted(_entry(path, scale, offset), details, name, path, raw, notify)
 
 
 def _entry(path: Path, scale: float | None, offset: float | None) -> Entry:
@@ -149,13 +149,13 @@ def _entry(path: Path, scale: float | None, offset: float | None) -> Entry:
     return read
 
 
-def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, tell: Tell) -> Array:
+def _fitted(entry: Entry, details: Details, name: str, path: Path, raw: bool, notify: NoticeCallback) -> Array:
     try:
         value: Any = entry(details, name)
         if isinstance(value, Picture):
-            tell(value.notice(name))
+            notify(value.notice(name))
             value, raw = value.pixels, raw or value.raw
-        return convert_input(value, details, name, str(path), raw=raw, tell=tell)
+        return convert_input(value, details, name, str(path), raw=raw, notify=notify)
     except MemoryError as error:
         raise TensorError(
             f"There is not enough memory for the value of input '{name}' in '{path}'; give it in the input's type, "

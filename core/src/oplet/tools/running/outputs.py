@@ -89,7 +89,7 @@ def check_suffix(path: Path) -> None:
 def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
     """Write arrays to a file unchanged: .npz and .json by name, .npy for a single one.
 
-    `oplet.tools.running.run.Value.told` gives real values. In .json, bytes that are not UTF-8 become lone surrogates, U+DC80 to U+DCFF, as
+    `oplet.tools.running.run.Value.displayed` gives real values. In .json, bytes that are not UTF-8 become lone surrogates, U+DC80 to U+DCFF, as
     Python's "surrogateescape" makes them.
 
     Raises:

@@ -14,7 +14,7 @@ from oplet.runtime.describe.explain import CLAIMED, NodeReport
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
 from oplet.tools.running.model_runner import Details, ModelRunner
-from oplet.tools.running.values.notices import Notice, Tell, warn
+from oplet.tools.running.values.notices import Notice, NoticeCallback, warn
 from oplet.tools.running.values.quantization import dequantize
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Value:
     notices: tuple[Notice, ...] = ()
 
     @property
-    def told(self) -> NDArray[Any]:
+    def displayed(self) -> NDArray[Any]:
         """The values to show: the real values of a quantized tensor, unless `raw`.
 
         Raises:
@@ -88,7 +88,7 @@ def run_model(
     delegates: Sequence[Delegate] | str = (),
     use_mmap: bool = True,
     raw: bool = False,
-    tell: Tell = warn,
+    notify: NoticeCallback = warn,
 ) -> RunResult:
     """Run a model once.
 
@@ -106,7 +106,7 @@ def run_model(
         delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
         use_mmap: False to read the model's file into memory in place of mapping it.
         raw: take and give the integers of quantized tensors.
-        tell: called with a notice of what was done to an input; `Value.notices` has the notices too.
+        notify: called with a notice of what was done to an input; `Value.notices` has the notices too.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -126,9 +126,9 @@ def run_model(
 
     def note(notice: Notice) -> None:
         notices.append(notice)
-        tell(notice)
+        notify(notice)
 
-    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, tell=note)
+    given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, notify=note)
     fed = runner.complete(given, seed)
     outputs = runner({name: array for name, (array, _) in fed.items()})
     after = runner.outputs

@@ -144,7 +144,7 @@ def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | s
         if not given.quiet:
             sys.stderr.write(f"{contents.name}: {one_line(text)}\n")
 
-    def tell(notice: Notice) -> None:
+    def notify(notice: Notice) -> None:
         say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
 
     def warn(text: str) -> None:
@@ -162,10 +162,10 @@ def _run(contents: AppContents, given: argparse.Namespace, model: memoryview | s
         seed=given.seed,
         num_threads=given.num_threads,
         raw=given.raw,
-        tell=tell,
+        notify=notify,
     )
     if given.output is not None:
-        save_outputs({value.name: value.told for value in result.outputs}, given.output)
+        save_outputs({value.name: value.displayed for value in result.outputs}, given.output)
     wanted = given.top is not None or given.labels is not None
     top = highest_scores(result, given.top or _DEFAULT_TOP, labels, str(given.labels), warn) if wanted else None
     if given.json:

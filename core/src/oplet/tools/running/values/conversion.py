@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError
 from oplet.tools.running.values.nested_lists import NestedListError, NestedNumbers
-from oplet.tools.running.values.notices import Notice, Tell, warn
+from oplet.tools.running.values.notices import Notice, NoticeCallback, warn
 from oplet.tools.running.values.quantization import Quantization, integer_limits, quantization_of
 
 __all__ = ["check_type", "convert_input", "shape_for"]
@@ -26,7 +26,9 @@ Details = Mapping[str, Any]
 _BLOCK = 1 << 20
 
 
-def convert_input(value: Any, details: Details, name: str, source: str, *, raw: bool = False, tell: Tell = warn) -> Array:
+def convert_input(
+    value: Any, details: Details, name: str, source: str, *, raw: bool = False, notify: NoticeCallback = warn
+) -> Array:
     """Convert a value to the type and shape of an input.
 
     Dimensions of 1 may be missing or extra, and free dimensions (-1 in the shape signature) take any size.
@@ -37,7 +39,7 @@ def convert_input(value: Any, details: Details, name: str, source: str, *, raw: 
         name: the input's name in messages.
         source: the value's name in messages.
         raw: the value holds a quantized input's integers, not real values.
-        tell: called with a notice if real values were clamped, or JSON integers were taken as real values.
+        notify: called with a notice if real values were clamped, or JSON integers were taken as real values.
 
     Raises:
         TensorError: the value does not fit.
@@ -46,24 +48,26 @@ def convert_input(value: Any, details: Details, name: str, source: str, *, raw: 
     if dtype.kind == "S":
         array = _strings(value, name, source)
     elif isinstance(value, list | int | float | str | dict | None) and not isinstance(value, np.generic):
-        array = _from_json(value, details, dtype, name, source, raw, tell)
+        array = _from_json(value, details, dtype, name, source, raw, notify)
     else:
         array = np.asarray(value)
         if array.dtype.hasobject:
             raise TensorError(f"The value of input '{name}' in '{source}' is no array of numbers; it takes {dtype.name}.")
         check_type(array.dtype, dtype, name, source)
-        array = _from_array(array, details, dtype, name, source, raw, tell)
+        array = _from_array(array, details, dtype, name, source, raw, notify)
     return array.reshape(shape_for(array.shape, details, name, source))
 
 
-def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, tell: Tell) -> Array:
+def _from_json(
+    value: Any, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, notify: NoticeCallback
+) -> Array:
     quantization = None if raw else quantization_of(details)
     try:
         nested = NestedNumbers(value)
         if quantization is not None:
             if nested.are_whole:
-                tell(_whole_numbers_notice(nested, quantization, name, source))
-            return _quantized(nested.as_reals(), quantization, name, source, tell)
+                notify(_whole_numbers_notice(nested, quantization, name, source))
+            return _quantized(nested.as_reals(), quantization, name, source, notify)
         if dtype.kind in "iu":
             return nested.as_integers(dtype, *integer_limits(details))
         reals = nested.as_reals()
@@ -71,10 +75,12 @@ def _from_json(value: Any, details: Details, dtype: np.dtype[Any], name: str, so
         raise TensorError(f"'{source}' has no value that fits, input '{name}' takes {dtype.name}: {error}.") from error
     if dtype.kind == "c" and reals.ndim == len(details["shape"]) + 1 and reals.shape[-1:] == (2,):
         reals = np.ascontiguousarray(reals).view(np.complex128)[..., 0]
-    return _from_array(reals, details, dtype, name, source, raw, tell)
+    return _from_array(reals, details, dtype, name, source, raw, notify)
 
 
-def _from_array(array: Array, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, tell: Tell) -> Array:
+def _from_array(
+    array: Array, details: Details, dtype: np.dtype[Any], name: str, source: str, raw: bool, notify: NoticeCallback
+) -> Array:
     quantization = None if raw else quantization_of(details)
     if quantization is not None:
         if array.dtype.kind in "iu":
@@ -82,7 +88,7 @@ def _from_array(array: Array, details: Details, dtype: np.dtype[Any], name: str,
                 f"'{source}' holds {array.dtype.name} integers, and input '{name}' is quantized ({quantization}): give --raw if they are its "
                 "own integers, or floats if they are the real values that these stand for."
             )
-        return _quantized(array, quantization, name, source, tell)
+        return _quantized(array, quantization, name, source, notify)
     if dtype.kind in "iub":
         low, high = (0, 1) if dtype.kind == "b" else integer_limits(details)
 
@@ -125,7 +131,7 @@ def _finite(values: Array) -> Array:
     return np.asarray(np.isfinite(values if values.dtype.kind in "fc" else values.astype(np.float32)))
 
 
-def _quantized(real: Array, quantization: Quantization, name: str, source: str, tell: Tell) -> Array:
+def _quantized(real: Array, quantization: Quantization, name: str, source: str, notify: NoticeCallback) -> Array:
     integers, clamped = quantization.quantize(real, name, source)
     if clamped is not None:
         held = "of {:.6g} to {:.6g}".format(*quantization.range()) if len(quantization.scales) == 1 else "of its slices"
@@ -134,7 +140,7 @@ def _quantized(real: Array, quantization: Quantization, name: str, source: str, 
             f"{clamped.value:.6g}"
         )
         facts = {"values": real.size, "clamped": clamped.number, "first": clamped.place}
-        tell(Notice("clamped", name, text, facts))
+        notify(Notice("clamped", name, text, facts))
     return integers
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from oplet.texts import LONGEST, plain
 
-__all__ = ["Notice", "Tell", "warn"]
+__all__ = ["Notice", "NoticeCallback", "warn"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Notice:
 
 
 #: A callback that takes each notice.
-Tell = Callable[[Notice], None]
+NoticeCallback = Callable[[Notice], None]
 
 
 def warn(notice: Notice) -> None:
