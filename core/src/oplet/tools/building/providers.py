@@ -16,9 +16,9 @@ from oplet.errors import OpletError, OpNotFoundError, UnresolvedOpError
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Claim, Op, OpResolver, op_key
+from oplet.ops.serving.resolver import Op, OpResolver, ResolverEntry, op_key
 from oplet.plugins.manager import PluginManager
-from oplet.plugins.merge import MergedResolver
+from oplet.plugins.merged_resolver import MergedResolver
 from oplet.plugins.selection import Preference, normalised
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema.enums import BuiltinOperator
@@ -77,12 +77,12 @@ class ProviderChoice:
 
     Attributes:
         kernels: the kernels; a `fallback` comes after the kernels that are asked before it.
-        entries: the plugins' claims for these kernels, one for each version, in the order in which they are asked.
+        entries: the plugins' entries for these kernels, one for each version, in the order in which they are asked.
         passed_over: the providers that were passed over.
     """
 
     kernels: list[Kernel]
-    entries: list[Claim]
+    entries: list[ResolverEntry]
     passed_over: list[PassedOver]
 
     def resolver(self) -> OpResolver:
@@ -91,10 +91,10 @@ class ProviderChoice:
 
 
 class _Entries(OpResolver):
-    """A resolver of claims for one version each; earlier claims take precedence."""
+    """A resolver of entries for one version each; earlier entries take precedence."""
 
-    def __init__(self, entries: Iterable[Claim]) -> None:
-        self._entries: dict[tuple[Op, int], list[Claim]] = {}
+    def __init__(self, entries: Iterable[ResolverEntry]) -> None:
+        self._entries: dict[tuple[Op, int], list[ResolverEntry]] = {}
         for entry in entries:
             self._entries.setdefault((entry.op, entry.min_version), []).append(entry)
 
@@ -104,7 +104,7 @@ class _Entries(OpResolver):
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
         return (entry.load(version) for entry in self._entries.get((op_key(op), version), ()))
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
         key = None if op is None else op_key(op)
         return (entries[0] for (of, _), entries in self._entries.items() if key is None or of == key)
 
@@ -146,7 +146,7 @@ def choose_providers(
 class _ProviderChooser:
     def __init__(self, plugins: PluginManager, resolver: MergedResolver, refused: dict[Origin, str], costly: set[Origin]) -> None:
         self.kernels: list[Kernel] = []
-        self.entries: list[Claim] = []
+        self.entries: list[ResolverEntry] = []
         self.passed_over: list[PassedOver] = []
         self._plugins = plugins
         self._infos = plugins.plugins()
@@ -163,15 +163,15 @@ class _ProviderChooser:
             raise self._absent(need, 1)
         places: list[list[Kernel]] = []
         for version in versions:
-            for place, (claim, kernel) in enumerate(self._in_order(need, version)):
-                self.entries.append(replace(claim, min_version=version, max_version=version))
+            for place, (entry, kernel) in enumerate(self._in_order(need, version)):
+                self.entries.append(replace(entry, min_version=version, max_version=version))
                 if place == len(places):
                     places.append([])
                 _append(places[place], kernel)
         self.kernels += [kernel for place in places for kernel in place]
 
-    def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[Claim, Kernel]]:
-        """The chosen claims and kernels for one version, in the order in which they are asked."""
+    def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[ResolverEntry, Kernel]]:
+        """The chosen entries and kernels for one version, in the order in which they are asked."""
         found, unable = self._able_and_unable(need, version)
         if not found:
             if unable:
@@ -179,45 +179,47 @@ class _ProviderChooser:
             if not need.composite:
                 raise self._absent(need, version)
             return
-        taken: list[tuple[Claim, Kernel]] = []
-        passed_for_requirements: list[tuple[Claim, str]] = []
-        for at, (claim, kernel) in enumerate(found):
+        taken: list[tuple[ResolverEntry, Kernel]] = []
+        passed_for_requirements: list[tuple[ResolverEntry, str]] = []
+        for at, (entry, kernel) in enumerate(found):
             others = [other for other, _ in (*found[at + 1 :], *taken)]
-            if more := self._extra_requirements(need, claim, others):
+            if more := self._extra_requirements(need, entry, others):
                 if not taken:
-                    passed_for_requirements.append((claim, more))
+                    passed_for_requirements.append((entry, more))
                 continue
-            taken.append((claim, kernel.as_fallback(bool(taken))))
-            if not may_decline(claim):
+            taken.append((entry, kernel.as_fallback(bool(taken))))
+            if not may_decline(entry):
                 break
         order = list(self._resolver.in_order(need.op, version))
         self._note(need, order.index(taken[0][0]), order, unable, passed_for_requirements, taken)
         yield from taken
 
-    def _able_and_unable(self, need: OpNeed, version: int) -> tuple[list[tuple[Claim, Kernel]], list[tuple[Claim, str]]]:
+    def _able_and_unable(
+        self, need: OpNeed, version: int
+    ) -> tuple[list[tuple[ResolverEntry, Kernel]], list[tuple[ResolverEntry, str]]]:
         """The providers that can be cut, in order, and those that cannot, with the reasons."""
-        able: list[tuple[Claim, Kernel]] = []
-        unable: list[tuple[Claim, str]] = []
-        for claim in self._resolver.in_order(need.op, version):
-            if not claim.target:
+        able: list[tuple[ResolverEntry, Kernel]] = []
+        unable: list[tuple[ResolverEntry, str]] = []
+        for entry in self._resolver.in_order(need.op, version):
+            if not entry.target:
                 if able:
                     break  # a conflict between the next providers: the first ones suffice
-                claim.load(version)  # raises the error that names them
+                entry.load(version)  # raises the error that names them
             try:
-                kernel = kernel_of(need, version, claim, self._infos)
+                kernel = kernel_of(need, version, entry, self._infos)
                 if reason := self._refused.get(kernel.origin):
-                    unable.append((claim, reason))
+                    unable.append((entry, reason))
                 else:
-                    able.append((claim, kernel))
+                    able.append((entry, kernel))
             except BuildError as error:
-                unable.append((claim, str(error)))
+                unable.append((entry, str(error)))
         return able, unable
 
-    def _extra_requirements(self, need: OpNeed, claim: Claim, others: Iterable[Claim]) -> str:
+    def _extra_requirements(self, need: OpNeed, entry: ResolverEntry, others: Iterable[ResolverEntry]) -> str:
         """Names of the requirements that another provider would avoid, joined; "" if this provider is to be taken."""
-        if self._resolver.is_preferred(need.op, claim) or _origin(need, claim) in self._costly:
+        if self._resolver.is_preferred(need.op, entry) or _origin(need, entry) in self._costly:
             return ""
-        more = requirements_beyond(claim.provenance.distribution, self._op_packages)
+        more = requirements_beyond(entry.provenance.distribution, self._op_packages)
         fewest = more
         for each in others:
             less = requirements_beyond(each.provenance.distribution, self._op_packages)
@@ -228,23 +230,23 @@ class _ProviderChooser:
         self,
         need: OpNeed,
         first: int,
-        order: list[Claim],
-        unable: list[tuple[Claim, str]],
-        passed_for_requirements: list[tuple[Claim, str]],
-        taken: list[tuple[Claim, Kernel]],
+        order: list[ResolverEntry],
+        unable: list[tuple[ResolverEntry, str]],
+        passed_for_requirements: list[tuple[ResolverEntry, str]],
+        taken: list[tuple[ResolverEntry, Kernel]],
     ) -> None:
         instead = str(taken[0][0].provenance)
         before = order[:first]
-        for claim, reason in unable:
-            if any(claim is each for each in before):
-                self._pass(need, claim, instead, f"cannot be cut: {reason}")
+        for entry, reason in unable:
+            if any(entry is each for each in before):
+                self._pass(need, entry, instead, f"cannot be cut: {reason}")
             elif may_decline(taken[-1][0]):
-                self._pass(need, claim, "", f"cannot be cut: {reason}")
-        for claim, more in passed_for_requirements:
-            self._pass(need, claim, instead, f"requires {more}", claim.provenance.distribution)
+                self._pass(need, entry, "", f"cannot be cut: {reason}")
+        for entry, more in passed_for_requirements:
+            self._pass(need, entry, instead, f"requires {more}", entry.provenance.distribution)
 
-    def _pass(self, need: OpNeed, claim: Claim, instead: str, reason: str, preferable: str = "") -> None:
-        self.passed_over.append(PassedOver(need.name, str(claim.provenance), instead, reason, _origin(need, claim), preferable))
+    def _pass(self, need: OpNeed, entry: ResolverEntry, instead: str, reason: str, preferable: str = "") -> None:
+        self.passed_over.append(PassedOver(need.name, str(entry.provenance), instead, reason, _origin(need, entry), preferable))
 
     def _absent(self, need: OpNeed, version: int) -> Exception:
         version = need.versions[0] if need.versions else version
@@ -291,8 +293,8 @@ def _prepares(model: Model, resolver: OpResolver) -> bool:
     return True
 
 
-def _origin(need: OpNeed, claim: Claim) -> Origin:
-    return Origin(need.key, claim.provenance.distribution, claim.provenance.plugin)
+def _origin(need: OpNeed, entry: ResolverEntry) -> Origin:
+    return Origin(need.key, entry.provenance.distribution, entry.provenance.plugin)
 
 
 def _append(kernels: list[Kernel], kernel: Kernel) -> None:

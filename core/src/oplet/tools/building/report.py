@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.plugin import PluginInfo
 from oplet.tools.building.build_program import BuiltProgram
@@ -247,7 +247,7 @@ def _import_seconds(
         for path, content in {**cut.files, **({**payload.core, **payload.kernels} if payload is not None else {})}.items():
             file = Path(folder, path)
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, content)
+            write_atomically(file, content)
         found = f"import sys; sys.path.insert(0, {folder!r})\n"
         commands = {"before": ["-c", script, before], "after": ["-c", found + script, after]}
         times = _interleaved(commands, environment, reported=True)
