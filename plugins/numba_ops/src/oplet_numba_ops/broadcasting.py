@@ -7,9 +7,10 @@ from functools import lru_cache
 from itertools import groupby
 from math import prod
 
+from oplet import Node, Tensor
 from oplet.kernels.arrays import Shape
 
-__all__ = ["Repetition", "repetition"]
+__all__ = ["Operands", "Repetition", "operands", "repetition"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class Repetition:
     per_row: bool
 
 
+#: The operand of the output's shape, the one that may repeat, how it does, and whether they were exchanged.
+Operands = tuple[Tensor, Tensor, Repetition, bool]
+
+
 @lru_cache(maxsize=1024)
 def repetition(large: Shape, small: Shape) -> Repetition | None:
     """How `small` repeats over `large`, which it broadcasts to; None where that takes more than three nested loops."""
@@ -47,3 +52,15 @@ def repetition(large: Shape, small: Shape) -> Repetition | None:
     rows, columns = sizes[-2:]
     advance = 0 if len(runs) < 3 or not held[0] else columns
     return Repetition(block, rows, columns, advance, not held[-1])
+
+
+def operands(node: Node) -> Operands | None:
+    """The operands of a node whose output has the shape of one of them; None where compiled loops do not serve it."""
+    a, b = node.inputs
+    output = node.outputs[0]
+    if not output.size:
+        return None
+    for large, small, exchanged in ((a, b, False), (b, a, True)):
+        if large.size == output.size and (how := repetition(output.shape, small.shape)) is not None:
+            return large, small, how, exchanged
+    return None

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Quantization, Tensor, ensure
+from oplet import Quantization, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Shape
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
 
-__all__ = ["channel_parameters", "ensure_quantized"]
+__all__ = ["channel_parameters", "ensure_quantized", "wraps_large_values"]
 
 
 def ensure_quantized(*tensors: Tensor) -> None:
@@ -52,3 +52,11 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
     across = [1] * len(shape)
     across[axis] = scales.size
     return scales.reshape(across), zero_points.reshape(across)
+
+
+def wraps_large_values(type: TensorType, scales: NDArray[np.float32]) -> bool:
+    """Whether a float that is quantized to a value beyond int32 becomes the lowest int32 before it is clamped.
+
+    LiteRT's kernels without XNNPACK do that always; XNNPACK clamps, and takes 8-bit outputs of scales that are not too small.
+    """
+    return type == TensorType.INT16 or bool((scales < np.finfo(np.float32).smallest_normal).any())

@@ -9,26 +9,9 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet_builtin_ops.types import NUMBERS
 
-__all__ = ["TYPES", "bind_selection", "keeps_declared_shape", "prepare_selection"]
-
-#: Any type of 1, 2, 4 or 8 bytes.
-TYPES: Final = (
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.FLOAT64,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-    TensorType.INT64,
-    TensorType.UINT64,
-    TensorType.BOOL,
-    TensorType.COMPLEX64,
-)
+__all__ = ["bind_selection", "keeps_declared_shape", "prepare_selection"]
 
 _MASKS: Final = {1: TensorType.INT8, 2: TensorType.INT16, 4: TensorType.INT32, 8: TensorType.INT64}
 
@@ -38,7 +21,7 @@ def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Ten
     ensure_operands(node, 3)
     condition, x, y = node.inputs
     ensure_type(condition, TensorType.BOOL)
-    ensure_type(x, *TYPES)
+    ensure_type(x, *NUMBERS)
     ensure(x.type == y.type, lambda: f"{x} and {y} must have the same type.")
     context.set_type(node.outputs[0], x.type)
     if not condition.is_constant:

@@ -15,7 +15,7 @@ from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet_builtin_ops.stablehlo import INTEGERS, ensure_not_quantized
 
-__all__ = ["ARITHMETIC", "LOGIC", "binary", "in_single_precision", "litert_binary", "quietly", "unary"]
+__all__ = ["ARITHMETIC", "LOGIC", "binary", "extremum", "in_single_precision", "litert_binary", "quietly", "unary"]
 
 #: The types for which LiteRT has ADD, MULTIPLY, MAXIMUM and MINIMUM, and those for which it has AND.
 ARITHMETIC = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64, *INTEGERS, TensorType.BOOL)
@@ -63,6 +63,24 @@ def binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -
 def litert_binary(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
     """As `binary`, for an op that LiteRT has: scales of its operands play no part, as there."""
     return _elementwise(2, function, types, True)
+
+
+def extremum(ufunc: np.ufunc, beats: np.ufunc) -> Registration:
+    """The registration of MAXIMUM or MINIMUM.
+
+    Args:
+        ufunc: of integers.
+        beats: whether a second float takes the place of the first: LiteRT passes over a NaN there, which numpy's `ufunc` does not.
+    """
+
+    def choose(a: Array, b: Array, target: Array) -> None:
+        if a.dtype.kind != "f":
+            ufunc(a, b, out=target)
+            return
+        np.copyto(target, a)
+        np.copyto(target, b, where=beats(b, a))
+
+    return litert_binary(choose, *ARITHMETIC)
 
 
 def in_single_precision(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], None]:

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, TensorType
-from oplet.kernels.activations import apply_activation
+from oplet.kernels.activations import CLAMPS, apply_activation
 from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.layers.blocks import block_size
@@ -21,7 +21,7 @@ from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric
-from oplet_builtin_ops.layers.weights import CLAMPS, ensure_bias
+from oplet_builtin_ops.layers.weights import ensure_bias
 
 __all__ = ["HybridRows"]
 

@@ -15,8 +15,9 @@ from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.activations import activation_range
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quotient
+from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.weights import row_sums, weight_data
 

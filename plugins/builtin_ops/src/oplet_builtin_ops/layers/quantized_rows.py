@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Rounding
 from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric

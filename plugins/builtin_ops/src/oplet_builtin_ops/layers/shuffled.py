@@ -11,8 +11,9 @@ import numpy as np
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.kernels.activations import activation_range
 from oplet.kernels.arrays import Thunk
+from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, run_calls
 from oplet_builtin_ops.layers.quantized_layer import channel_scales, ensure_bias_scale
 from oplet_builtin_ops.layers.weights import ensure_bias

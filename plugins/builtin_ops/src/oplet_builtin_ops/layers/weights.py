@@ -9,12 +9,11 @@ import numpy as np
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array
-from oplet.schema.enums import ActivationFunctionType
 
 #: The module that only nodes with sparse weights need; builds leave it out where no node of their models has such.
 VARIANTS = {"oplet_builtin_ops.layers.sparse": {"sparse": True}}
 
-__all__ = ["CLAMPS", "ensure_bias", "row_sums", "transposed", "weight_data"]
+__all__ = ["ensure_bias", "row_sums", "transposed", "weight_data"]
 
 #: Values of matrices that are transposed, or summed, in blocks; the rows of a block: a few cache lines of a transpose.
 _LARGE: Final = 1 << 16
@@ -23,14 +22,6 @@ _BLOCK: Final = 64
 _CLASHING: Final = 256
 #: Bytes, whose sum float32 holds whatever they are.
 _EXACT: Final = 1 << 16
-
-#: The activations that are clamps.
-CLAMPS = (
-    ActivationFunctionType.NONE,
-    ActivationFunctionType.RELU,
-    ActivationFunctionType.RELU_N1_TO_1,
-    ActivationFunctionType.RELU6,
-)
 
 
 def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:

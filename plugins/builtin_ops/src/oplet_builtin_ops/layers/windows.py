@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet.kernels.arrays import Array
-from oplet.kernels.windows import Axis
+from oplet.kernels.windows import Axis, Windows2D
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.rows import Slices, even_slices
 
@@ -56,35 +56,10 @@ class Strip(NamedTuple):
     lane: int = 0
 
 
-class Windows(NamedTuple):
-    """All windows over a batch of maps of shape (batch, height, width, channels).
+class Windows(Windows2D):
+    """The same windows, cut into strips that are worked on together, with views of the patches that they see."""
 
-    Attributes:
-        batch: number of maps.
-        height: the windows along the height.
-        width: the windows along the width.
-        channels: of the map.
-    """
-
-    batch: int
-    height: Axis
-    width: Axis
-    channels: int
-
-    @property
-    def count(self) -> int:  # type: ignore[override]
-        """How many windows there are (not what a tuple counts)."""
-        return self.batch * self.height.out * self.width.out
-
-    @property
-    def padded_shape(self) -> tuple[int, int, int, int]:
-        """The map's shape with its padding."""
-        return self.batch, self.height.padded, self.width.padded, self.channels
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether some window reads beyond the map."""
-        return self.height.padded != self.height.size or self.width.padded != self.width.size
+    __slots__ = ()
 
     @property
     def are_rows(self) -> bool:

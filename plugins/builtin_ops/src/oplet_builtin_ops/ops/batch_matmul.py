@@ -16,8 +16,9 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.requantization import Rounding
 from oplet.schema.options import BatchMatMulOptions
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric

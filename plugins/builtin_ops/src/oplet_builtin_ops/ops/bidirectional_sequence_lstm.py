@@ -9,7 +9,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.schema.options import BidirectionalSequenceLSTMOptions
-from oplet_builtin_ops.recurrent.bidirectional import output_views, read_sources, resize_outputs
+from oplet_builtin_ops.recurrent.bidirectional import in_order, output_views, read_sources, resize_outputs
 from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
 from oplet_builtin_ops.recurrent.lstm_tensors import LstmSettings, read_lstm
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
@@ -51,12 +51,7 @@ def bind(context: Context, node: Node) -> Thunk:
     first, second = output_views(node, forward.lstm.outputs, merged)
     run_forward = forward.thunk(sources.forward, sources.auxiliary, first)
     run_backward = backward.thunk(sources.backward, sources.auxiliary, second, backward=True)
-
-    def run() -> None:
-        run_forward()
-        run_backward()
-
-    return run
+    return in_order(run_forward, run_backward)
 
 
 REGISTRATION = Registration(

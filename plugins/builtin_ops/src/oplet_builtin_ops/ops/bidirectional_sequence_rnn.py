@@ -9,7 +9,7 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.schema.options import BidirectionalSequenceRNNOptions
-from oplet_builtin_ops.recurrent.bidirectional import output_views, read_sources, resize_outputs
+from oplet_builtin_ops.recurrent.bidirectional import in_order, output_views, read_sources, resize_outputs
 from oplet_builtin_ops.recurrent.rnn_cell import RnnCell, RnnTensors
 from oplet_builtin_ops.recurrent.sequences import sequence_layout
 
@@ -50,12 +50,7 @@ def bind(context: Context, node: Node) -> Thunk:
     passes = layout.steps if layout.time_major and forward.inputs.hybrid else 1
     run_forward = forward.thunk(sources.forward, sources.auxiliary, first, passes=passes)
     run_backward = backward.thunk(against, sources.auxiliary, second, backward=True, passes=passes)
-
-    def run() -> None:
-        run_forward()
-        run_backward()
-
-    return run
+    return in_order(run_forward, run_backward)
 
 
 REGISTRATION = Registration(

@@ -16,23 +16,10 @@ from oplet.kernels.arrays import Array, Thunk, copier
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.lookup import lookup
+from oplet_builtin_ops.types import NUMBERS
 
 #: The types that become one another.
-TYPES: Final = (
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.FLOAT64,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-    TensorType.INT64,
-    TensorType.BOOL,
-    TensorType.COMPLEX64,
-)
+TYPES: Final = tuple(type for type in NUMBERS if type != TensorType.UINT64)
 SHORT_FLOATS: Final = (TensorType.FLOAT16, TensorType.BFLOAT16)
 FLOATS: Final = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.COMPLEX64, *SHORT_FLOATS)
 OCTETS: Final = (TensorType.INT8, TensorType.UINT8, TensorType.BOOL)

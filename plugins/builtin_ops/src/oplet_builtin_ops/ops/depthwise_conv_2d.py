@@ -17,9 +17,9 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.requantization import Rounding
 from oplet.kernels.windows import window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet_builtin_ops.arithmetic.requantize import Rounding
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.errors import PrepareError
+from oplet.kernels.activations import CLAMPS
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import failing_thunk, has_placeholder
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.layers.weights import CLAMPS
 
 #: The modules that only some nodes need, by the types of their inputs; builds leave out those that no node of their models needs.
 VARIANTS = {

@@ -17,7 +17,7 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, quantized_range, quotient
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
-from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized
+from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized, wraps_large_values
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.layers.program import convert
 
@@ -92,7 +92,7 @@ def bind(context: Context, node: Node) -> Thunk:
     if source.type == TensorType.FLOAT32:
         scales, zero_points = node.prepared
         clamped = _bind_reals(source.data, output.data, scales, zero_points, _bounds(output, zero_points), *temporaries)
-        return _with_lost(clamped, node, scales, zero_points) if loses(output.type, scales) else clamped
+        return _with_lost(clamped, node, scales, zero_points) if wraps_large_values(output.type, scales) else clamped
     if source.type == TensorType.FLOAT16:
         return partial(_quantize_halves, source.data, output.data, output.scale, output.zero_point, *temporaries)
     if source.type != TensorType.INT32:
@@ -108,14 +108,6 @@ def bind(context: Context, node: Node) -> Thunk:
         finish()
 
     return run
-
-
-def loses(type: TensorType, scales: NDArray[np.float32]) -> bool:
-    """Whether what is beyond int32 becomes the lowest int32 before it is clamped.
-
-    LiteRT's kernels without XNNPACK do that always; XNNPACK clamps, and takes 8-bit outputs of scales that are not too small.
-    """
-    return type == TensorType.INT16 or bool((scales < np.finfo(np.float32).smallest_normal).any())
 
 
 def _with_lost(run: Thunk, node: Node, scales: NDArray[np.float32], zero_points: NDArray[np.int64]) -> Thunk:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure
-from oplet.kernels.arrays import Shape, Thunk, copier
+from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReshapeOptions
+from oplet_builtin_ops.shaping.reshaping import bind_reshaped
 
 #: What numpy arrays can have, and far more than models do.
 _MOST_DIMENSIONS = 64
@@ -67,13 +68,8 @@ def prepare(context: Context, node: Node) -> None:
     node.in_place = node.inputs[:1]
 
 
-def _bind(node: Node) -> Thunk:
-    output = node.outputs[0].data
-    return copier(output, node.inputs[0].data.reshape(output.shape))
-
-
 def bind(context: Context, node: Node) -> Thunk:
-    return defer_or_run(context, node, _shapes, _bind)
+    return defer_or_run(context, node, _shapes, bind_reshaped)
 
 
 REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)

@@ -8,29 +8,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from oplet import Context, Node, Registration, TensorType, charge, ensure
+from oplet import Context, Node, Registration, charge, ensure
 from oplet.kernels.arrays import Thunk
-from oplet.kernels.operands import all_types_but, ensure_operands, ensure_same_type
+from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloGatherOptions
 from oplet_builtin_ops.shaping.index_vectors import ensure_index_vectors, index_vectors
 from oplet_builtin_ops.stablehlo import attribute, ensure_axes
-
-_REFUSED = (
-    TensorType.STRING,
-    TensorType.RESOURCE,
-    TensorType.VARIANT,
-    TensorType.INT4,
-    TensorType.UINT4,
-    TensorType.INT2,
-    TensorType.COMPLEX128,
-)
 
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 2)
     source, indices = node.inputs
     output = node.outputs[0]
-    ensure(source.type not in _REFUSED, f"{source} is of type {source.type.name}, which this op does not take.")
+    ensure_plain(source)
     ensure_same_type(source, output)
     options = node.options(StablehloGatherOptions)
     sizes, mapped = attribute(options.slice_sizes), attribute(options.start_index_map)
@@ -85,4 +75,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run if target.size else lambda: None
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=all_types_but(*_REFUSED))
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=PLAIN_TYPES)

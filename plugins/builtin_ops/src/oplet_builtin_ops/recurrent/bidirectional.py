@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array
+from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.recurrent.sequences import Layout
 
-__all__ = ["Sources", "output_views", "read_sources", "resize_outputs"]
+__all__ = ["Sources", "in_order", "output_views", "read_sources", "resize_outputs"]
 
 
 class Sources(NamedTuple):
@@ -65,3 +65,13 @@ def output_views(node: Node, forward_size: int, merged: bool) -> tuple[Array, Ar
         both = node.outputs[0].data
         return both[..., :forward_size], both[..., forward_size:]
     return node.outputs[0].data, node.outputs[1].data
+
+
+def in_order(first: Thunk, second: Thunk) -> Thunk:
+    """The thunk that runs the forward cell, and then the backward one."""
+
+    def run() -> None:
+        first()
+        second()
+
+    return run

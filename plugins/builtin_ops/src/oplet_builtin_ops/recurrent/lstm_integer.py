@@ -15,13 +15,13 @@ import numpy as np
 from oplet import Context, Node, Tensor, checkpoint, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
+from oplet.kernels.operands import all_constant
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST, logistic_table, tanh_table
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.integer_layer_norm import IntegerLayerNorm
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
-from oplet_builtin_ops.recurrent.recurrent_products import all_constant
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["IntegerLstm", "clip_calls", "effective_scale", "look_up_calls", "quantized_clip", "update_cell_calls"]

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from oplet import Context, Node, Tensor, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, ensure_scale, quantize_multiplier, quotient
+from oplet.kernels.operands import all_constant
 from oplet_builtin_ops.arithmetic.gate_tables import LOWEST
 from oplet_builtin_ops.arithmetic.integer_products import IntegerProduct, rescale_calls, shift_calls
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.lstm_integer import clip_calls, effective_scale, look_up_calls, quantized_clip, update_cell_calls
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
-from oplet_builtin_ops.recurrent.recurrent_products import all_constant
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["LowIntegerLstm"]

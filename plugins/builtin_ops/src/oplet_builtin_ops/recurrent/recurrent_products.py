@@ -14,17 +14,13 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import ensure_scale
+from oplet.kernels.operands import all_constant
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 from oplet_builtin_ops.layers.sparse import densify
 
-__all__ = ["DiagonalProduct", "Product", "all_constant", "recurrent_products", "stacked"]
-
-
-def all_constant(tensors: Sequence[Tensor | None]) -> bool:
-    """Whether every tensor that is there is constant, so that a kernel may keep its values in another layout."""
-    return all(tensor is None or tensor.is_constant for tensor in tensors)
+__all__ = ["DiagonalProduct", "Product", "recurrent_products", "stacked"]
 
 
 def stacked(node: Node, tensors: Sequence[Tensor], dtype: np.dtype[Any] | None = None) -> Array:

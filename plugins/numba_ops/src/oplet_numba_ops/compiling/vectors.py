@@ -98,7 +98,7 @@ def load_some(builder: ir.IRBuilder, base: Any, offset: Any, scalar: Any, mask: 
 class Finish:
     """What follows the sums of a layer: nothing but a clamp for floats, the scaling to steps of the output for integers.
 
-    Integers are scaled by `oplet_builtin_ops.arithmetic.requantize`'s formula, floor(sum * factor + threshold), where the threshold is
+    Integers are scaled by `oplet.kernels.requantization`'s formula, floor(sum * factor + threshold), where the threshold is
     a half and what the first of two roundings adds to it or, below zero, takes from it.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, TensorType, charge, decline
-from oplet_builtin_ops.layers.windows import Windows
+from oplet.kernels.windows import Windows2D
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.compiling.memory import Array, address, aligned, padded_rows
 from oplet_numba_ops.compiling.processor import windows_together
@@ -45,7 +45,7 @@ def _border(size: int) -> Array:
 
 
 def plan_depthwise(
-    context: Context, node: Node, windows: Windows, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
+    context: Context, node: Node, windows: Windows2D, multiplier: int, taps: Callable[[], Array], finish: Finishing, pad: float
 ) -> Bind:
     """Lay out a depthwise convolution with constant weights, ask for its scratch memory and compile its kernel.
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from oplet import Context, Node, TensorType, charge, decline
 from oplet.kernels.activations import float_activation_range
-from oplet_builtin_ops.layers.blocks import block_scales
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.kit.layers import HybridLayer, block_scales
+from oplet_builtin_ops.kit.programs import run_calls
 from oplet_numba_ops.compiling.kernels import kernel
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.threads.splitting import cut, each

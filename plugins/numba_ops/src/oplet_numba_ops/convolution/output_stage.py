@@ -8,9 +8,9 @@ import numpy as np
 
 from oplet import Tensor, charge
 from oplet.kernels.activations import float_activation_range
+from oplet.kernels.requantization import Requantization, Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
+from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_numba_ops.compiling.memory import Array, aligned, padded_rows
 from oplet_numba_ops.compiling.vectors import LANES, Finish
 
@@ -89,13 +89,13 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool) -> Finishing | Non
     )
 
 
-def _hairs(requantizer: Requantizer) -> Array:
+def _hairs(requantizer: Requantization) -> Array:
     """Half of the unit of each channel's products: with it added, none lies half way between two whole numbers."""
     unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
     return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
 
 
-def _rounding(requantizer: Requantizer, kind: np.dtype) -> int:
+def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
     """Which rounding serves."""
     if requantizer.rounding is Rounding.FLOAT:
         return Finish.AWAY

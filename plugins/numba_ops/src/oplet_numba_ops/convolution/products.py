@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, decline
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
-from oplet_builtin_ops.layers.windows import Windows
+from oplet.kernels.windows import Windows2D
+from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_numba_ops.charging import charge_constant
 from oplet_numba_ops.compiling.memory import Array, address, aligned
 from oplet_numba_ops.compiling.processor import has_byte_products, tile_rows
@@ -56,7 +56,7 @@ class _Layout(NamedTuple):
     starts: Array
 
 
-def _layout(windows: Windows, item: int) -> _Layout:
+def _layout(windows: Windows2D, item: int) -> _Layout:
     """The layout of windows over a map of values of `item` bytes; layers of a model have the same again and again."""
     taps = windows.height.filter * windows.width.filter
     if max(windows.count, taps) <= _KEPT:
@@ -65,7 +65,7 @@ def _layout(windows: Windows, item: int) -> _Layout:
     return _lay_out(windows, item)
 
 
-def _lay_out(windows: Windows, item: int) -> _Layout:
+def _lay_out(windows: Windows2D, item: int) -> _Layout:
     h, w, channels = windows.height, windows.width, windows.channels
     batch, rows, columns, _ = windows.padded_shape
     row = columns * channels
@@ -121,7 +121,7 @@ def _panel_bytes(filters: int, layout: _Layout, vectors: int, integer: bool) -> 
 def plan_tiles(
     context: Context,
     node: Node,
-    windows: Windows,
+    windows: Windows2D,
     filters: int,
     rows: Callable[[], Array],
     finishing: Callable[[], Finishing],
@@ -194,7 +194,7 @@ def plan_tiles(
     return bind
 
 
-def plan_quantized_tiles(context: Context, node: Node, windows: Windows, layer: QuantizedLayer, pad: int) -> Bind:
+def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer: QuantizedLayer, pad: int) -> Bind:
     """The same for a layer of integers with constant weights and bias; one whose sums are not exact in a vector's lanes is declined.
 
     Args:

@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, decline
+from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.reduction import reduced_axes
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.elementwise.fixed_point import scaling
 from oplet_numba_ops.elementwise.means import MEAN, MEAN_OF_ROWS
@@ -23,7 +23,7 @@ def plan(context: Context, node: Node) -> Bind:
     floats = source.type == TensorType.FLOAT32
     if node.prepared is not True or not source.size:
         decline("its axes are not known yet, or there is nothing to compute.")
-    axes = [axis for axis in reduced_axes(node) if source.shape[axis] > 1]
+    axes = [axis for axis in resolve_axes(read_ints(node.inputs[1]), source.ndim) if source.shape[axis] > 1]
     if not axes or axes[-1] - axes[0] != len(axes) - 1:
         decline("its axes do not follow one another.")
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]

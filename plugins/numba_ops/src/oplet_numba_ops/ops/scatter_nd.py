@@ -6,8 +6,8 @@ from math import prod
 from typing import Final
 
 from oplet import Context, Node, NodeLimits, checkpoint, decline
+from oplet_builtin_ops.kit.positions import row_finder
 from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_numba_ops.compiling.memory import writable
 from oplet_numba_ops.overriding import Bind, Thunk, override
 from oplet_numba_ops.shaping.searching import SCATTER

@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import SoftmaxOptions
-from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8
+from oplet_builtin_ops.kit.softmax import Softmax8
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
 from oplet_numba_ops.compiling.memory import flat
 from oplet_numba_ops.elementwise.flat import plan_flat

@@ -7,22 +7,15 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
-from oplet.kernels.activations import float_activation_range
-from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.weights import CLAMPS
-from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
-from oplet_builtin_ops.recurrent.recurrent_products import Product, all_constant, stacked
-from oplet_builtin_ops.recurrent.rnn_cell import RnnCell
-from oplet_builtin_ops.recurrent.sequences import Layout
+from oplet_builtin_ops.kit.programs import Call, run_calls
+from oplet_builtin_ops.kit.recurrence import Layout, Product, stacked
 from oplet_numba_ops.compiling.kernels import Kernel
 from oplet_numba_ops.overriding import Bind, Thunk
 from oplet_numba_ops.recurrent.rows import PROJECT
-from oplet_numba_ops.recurrent.steps import LSTM_STEPS, RNN_STEPS
 from oplet_numba_ops.threads.splitting import cut, each, in_turn, slots
 from oplet_numba_ops.threads.team import Step, ready, thunk
 
-__all__ = ["FLOATS", "plan_lstm", "plan_rnn"]
+__all__ = ["FLOATS", "plan_cell"]
 
 FLOATS = NodeLimits(inputs=[[TensorType.FLOAT32]])
 #: With more rows side by side matrix products gain more than compiled code does; by whether the weights are int8.
@@ -35,36 +28,7 @@ _UNWATCHED, _GATE, _STEP = 1 << 25, 16, 64
 _DEEPEST = 1 << 16
 
 
-def plan_lstm(context: Context, node: Node) -> Bind:
-    """Lay out an LSTM of tanh without peepholes, layer normalization, projection and diagonal weights; another one is declined."""
-    prepared = node.prepared
-    if not isinstance(prepared, FloatLstm) or not isinstance(prepared.recurrent, Product):
-        decline("it is no cell of floats with constant weights.")
-    lstm, settings = prepared.lstm, prepared.settings
-    if lstm.has_peephole or lstm.has_norm or lstm.projection is not None or not all_constant(list(lstm.constants())):
-        decline("it has peepholes, normalization, a projection, or weights that are no constants.")
-    if settings.activation != ActivationFunctionType.TANH:
-        decline("its activation is not TANH.")
-    states = lstm.output_state, lstm.cell_state
-    biases = [gate.bias for gate in lstm.gates]
-    clip = float(settings.cell_clip)
-    return _plan(context, node, prepared.layout, (prepared.inputs, prepared.recurrent), biases, states, LSTM_STEPS, (clip,))
-
-
-def plan_rnn(context: Context, node: Node) -> Bind:
-    """Lay out a basic cell; one of an uncommon activation is declined."""
-    cell: RnnCell = node.prepared
-    tensors, activation = cell.tensors, cell.activation
-    if not all_constant([tensors.inputs, tensors.recurrent, tensors.bias]):
-        decline("its weights are no constants.")
-    if activation != ActivationFunctionType.TANH and activation not in CLAMPS:
-        decline("its activation is not one that it computes.")
-    settings = int(activation in CLAMPS), *float_activation_range(activation)
-    products = cell.inputs, cell.recurrent
-    return _plan(context, node, cell.layout, products, [tensors.bias], [tensors.state], RNN_STEPS, settings)
-
-
-def _plan(
+def plan_cell(
     context: Context,
     node: Node,
     layout: Layout,
@@ -74,6 +38,15 @@ def _plan(
     kernels: dict[bool, Kernel],
     settings: tuple[Any, ...],
 ) -> Bind:
+    """Lay out a cell whose products and tensors are known; one of many batches or long rows is declined.
+
+    Args:
+        products: of the inputs, and of the state.
+        biases: of the gates, one after the other.
+        states: what a step reads and writes.
+        kernels: the steps, by whether the weights are int8.
+        settings: what the kernels take besides.
+    """
     inputs, recurrent = products
     source, output = node.inputs[0], node.outputs[0]
     hybrid, columns = recurrent.hybrid, recurrent.columns

@@ -1,6 +1,6 @@
 """One row of activations times the weights of a recurrent cell, float32 or int8.
 
-With int8 weights the row is quantized first, by the arithmetic of `oplet_builtin_ops.layers.hybrid`; sums of integers are exact.
+With int8 weights the row is quantized first, by the arithmetic of the numpy kernels; sums of integers are exact.
 """
 
 from __future__ import annotations
