@@ -1,9 +1,9 @@
-"""Build the source distribution of every package, and of that its wheel.
+"""Build the source distribution of every package, and its wheel from that.
 
 usage: python -m scripts.packages FOLDER [--tag TAG]
 
-FOLDER gets two folders: `plugins`, which is published first, and `core`. With --tag the exit code is 1 where the tag is not that
-of the version, or CHANGELOG.md has no section of it.
+FOLDER gets two folders: `plugins`, which is published first, and `core`. With --tag the exit code is 1 if the tag does not match the
+version, or if CHANGELOG.md has no section for it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from pathlib import Path
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from scripts.walking import ROOT
+from scripts.requirements import ROOT
 
 __all__ = ["build", "folders", "main", "version"]
 
 
 def folders(root: Path = ROOT) -> list[Path]:
-    """The folders of the packages, the core first."""
+    """The packages' folders, the core first."""
     return [root / "core", *sorted(path.parent for path in root.glob("plugins/*/pyproject.toml"))]
 
 
 def version(root: Path = ROOT) -> str:
-    """The version of them all."""
+    """The version of all packages."""
     source = (root / "core" / "src" / "oplet" / "__init__.py").read_text("utf-8")
     [found] = re.findall(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     return str(found)
 
 
 def build(folder: Path, target: Path) -> list[Path]:
-    """Build one package into the folder `target`: the source distribution, and a wheel of nothing but that."""
+    """Build a package into the folder `target`: the source distribution, and a wheel from that alone."""
     [sdist] = SdistBuilder(str(folder)).build(directory=str(target), versions=["standard"])
     with tempfile.TemporaryDirectory() as scratch, tarfile.open(sdist) as archive:
         if hasattr(tarfile, "data_filter"):
@@ -49,7 +49,7 @@ def build(folder: Path, target: Path) -> list[Path]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Build all of them.
+    """Build all packages.
 
     Raises:
         SystemExit: the tag is wrong.

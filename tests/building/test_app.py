@@ -20,12 +20,12 @@ from PIL import Image
 from tests.places import EXAMPLES, REAL
 
 from oplet import Interpreter, Model, PluginManager
-from oplet.tools.building.cutting.cutting import Cut, cut
+from oplet.tools.building.cutting.cut_kernels import CutPackage, cut_kernels
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.app import Program, program, write_program
-from oplet.tools.program.contents import AppContents, AppModel
-from oplet.tools.program.main import main
+from oplet.tools.building.packing.payload import Payload, make_payload, write_pyz
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.standalone.contents import AppContents, AppModel
+from oplet.tools.standalone.main import main
 
 DIGITS = EXAMPLES / "digits"
 ATAN = EXAMPLES / "atan" / "atan.tflite"
@@ -37,18 +37,18 @@ def digits() -> Path:
 
 
 @pytest.fixture(scope="module")
-def kernels(digits: Path) -> Cut:
-    return cut(needs_of([digits]), "digits_app", PluginManager())
+def kernels(digits: Path) -> CutPackage:
+    return cut_kernels(needs_of([digits]), "digits_app", PluginManager())
 
 
 @pytest.fixture(scope="module")
-def made(kernels: Cut, digits: Path) -> Program:
-    return program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
+def payload(kernels: CutPackage, digits: Path) -> Payload:
+    return make_payload(kernels, "1.2", models=[Model.open(digits)], with_models=True)
 
 
 @pytest.fixture(scope="module")
-def pyz(made: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_program(made, tmp_path_factory.mktemp("program") / "digits.pyz")
+def pyz(payload: Payload, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pyz(payload, tmp_path_factory.mktemp("program") / "digits.pyz")
 
 
 @pytest.fixture
@@ -136,45 +136,45 @@ def test_another_python_takes_the_sources(pyz: Path, tmp_path: Path) -> None:
     assert "outputs" in run(sys.executable, other)
 
 
-def test_compiled_modules_can_be_left_out(made: Program, tmp_path: Path) -> None:
-    pyz = write_program(made, tmp_path / "a.pyz", bytecode=False, interpreter="")
+def test_compiled_modules_can_be_left_out(payload: Payload, tmp_path: Path) -> None:
+    pyz = write_pyz(payload, tmp_path / "a.pyz", bytecode=False, interpreter="")
     assert not [name for name in zipfile.ZipFile(pyz).namelist() if name.endswith((".bin", ".pyc"))]
     assert pyz.read_bytes()[:2] == b"PK"
     assert "digits_int8" in run(sys.executable, pyz, "--list")
 
 
-def test_two_builds_are_the_same_bytes(made: Program, kernels: Cut, digits: Path, pyz: Path, tmp_path: Path) -> None:
-    again = program(kernels, "1.2", models=[Model.open(digits)], with_models=True)
-    assert write_program(again, tmp_path / "again.pyz").read_bytes() == pyz.read_bytes()
+def test_two_builds_are_the_same_bytes(payload: Payload, kernels: CutPackage, digits: Path, pyz: Path, tmp_path: Path) -> None:
+    again = make_payload(kernels, "1.2", models=[Model.open(digits)], with_models=True)
+    assert write_pyz(again, tmp_path / "again.pyz").read_bytes() == pyz.read_bytes()
 
 
-def test_numpy_is_all_that_a_program_requires(made: Program) -> None:
-    assert [module for module, _ in made.requires] == ["numpy"]
-    assert dict(made.requires)["numpy"].startswith("numpy>=")
+def test_numpy_is_all_that_a_program_requires(payload: Payload) -> None:
+    assert [module for module, _ in payload.requires] == ["numpy"]
+    assert dict(payload.requires)["numpy"].startswith("numpy>=")
 
 
-def test_models_of_one_name_are_told_apart_by_their_folders(kernels: Cut, digits: Path, tmp_path: Path) -> None:
+def test_models_of_one_name_are_told_apart_by_their_folders(kernels: CutPackage, digits: Path, tmp_path: Path) -> None:
     paths = [tmp_path / folder / "model.tflite" for folder in ("a", "b")]
     for number, path in enumerate(paths):
         path.parent.mkdir()
         path.write_bytes(digits.read_bytes() + bytes(16 * number))
-    made = program(kernels, "1", models=list(map(Model.open, paths)), with_models=True)
-    assert sorted(made.models) == ["a-model", "b-model"]
+    payload = make_payload(kernels, "1", models=list(map(Model.open, paths)), with_models=True)
+    assert sorted(payload.models) == ["a-model", "b-model"]
 
 
-def test_a_model_with_constants_in_other_files_is_refused(kernels: Cut, digits: Path) -> None:
+def test_a_model_with_constants_in_other_files_is_refused(kernels: CutPackage, digits: Path) -> None:
     model = Model.open(digits)
     model.root.external_buffer_groups = [object()]
     with pytest.raises(BuildError, match="keeps constants in other files"):
-        program(kernels, "1", models=[model], with_models=True)
+        make_payload(kernels, "1", models=[model], with_models=True)
 
 
 def test_what_reads_custom_options_is_there_when_kernels_read_some() -> None:
-    kernels = cut(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
-    made = program(kernels, "1")
-    assert "oplet/schema/flexbuffers.py" in made.core
-    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in made.core["oplet/ops/node.py"]
-    assert "oplet/vendored/flatbuffers/flexbuffers.py" not in made.core  # the reader is oplet's own
+    kernels = cut_kernels(needs_of([], ops=["TransformTensorBilinear"]), "bilinear", PluginManager())
+    payload = make_payload(kernels, "1")
+    assert "oplet/schema/flexbuffers.py" in payload.core
+    assert b"from oplet.schema.flexbuffers import read_flexbuffer" in payload.core["oplet/ops/node.py"]
+    assert "oplet/vendored/flatbuffers/flexbuffers.py" not in payload.core  # the reader is oplet's own
 
 
 # Running it ------------------------------------------------------------------------------------------------------------
@@ -276,8 +276,8 @@ print(view is not None, np.frombuffer(CONTENTS.read(model), np.uint8).ctypes.dat
     assert "outputs" in run(sys.executable, os.path.relpath(again))
 
 
-def test_a_program_without_models_takes_a_file(kernels: Cut, digits: Path, tmp_path: Path) -> None:
-    pyz = write_program(program(kernels, "1"), tmp_path / "any.pyz")
+def test_a_program_without_models_takes_a_file(kernels: CutPackage, digits: Path, tmp_path: Path) -> None:
+    pyz = write_pyz(make_payload(kernels, "1"), tmp_path / "any.pyz")
     assert "outputs" in run(sys.executable, pyz, digits)
     assert "required: MODEL" in run(sys.executable, pyz, code=2)
 

@@ -17,15 +17,15 @@ from oplet import BuiltinOperator, Interpreter, MutableOpResolver, PluginManager
 from oplet.errors import PrepareError
 from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
-from oplet.tools.building.build import BuiltWheel, build_wheel
-from oplet.tools.building.choosing import passed_over
+from oplet.tools.building.build_program import build_program
+from oplet.tools.building.build_wheel import BuiltWheel, build_wheel
 from oplet.tools.building.error import BuildError
-from oplet.tools.building.packing.programs import build_program
+from oplet.tools.building.providers import passed_over_sentences
 from oplet.tools.selection.check import check_installed
 from oplet.tools.selection.lock import Lock, lock_of
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.selection.providers import find_providers
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import serve
 
 #: A package's module, whose kernel multiplies.
 KERNEL = """
@@ -127,7 +127,7 @@ def test_one_that_cannot_be_cut_gives_way_to_the_next_and_the_report_says_so(ins
     assert "reads files of its package" in ran.out
     wheel = built(model("ABS"), tmp_path)
     assert origins(wheel) == [("oplet-builtin-ops", False)]
-    assert [each.provider for each in wheel.cut.passed if "cannot be cut" in each.reason] == [f"{name} 3.0"]
+    assert [each.provider for each in wheel.cut.passed_over if "cannot be cut" in each.reason] == [f"{name} 3.0"]
 
 
 def test_where_no_provider_can_be_cut_one_sentence_says_why(install, model, tmp_path, oplet) -> None:
@@ -143,12 +143,14 @@ def test_one_whose_package_requires_more_gives_way_unless_it_is_preferred(instal
     wheel = built(model("ABS"), tmp_path)
     assert origins(wheel) == [("oplet-builtin-ops", False)]
     assert not any("heavy" in each for each in wheel.requires)
-    assert any("requires heavy-library; --prefer heavy-ops takes" in each for each in passed_over(wheel.cut.passed))
+    assert any(
+        "requires heavy-library; --prefer heavy-ops takes" in each for each in passed_over_sentences(wheel.cut.passed_over)
+    )
 
     preferred = built(model("ABS"), tmp_path, prefer=[name])
     assert origins(preferred) == [("heavy-ops", False)]
     assert "heavy-library>=2" in preferred.requires
-    assert preferred.cut.passed == []
+    assert preferred.cut.passed_over == []
     np.testing.assert_array_equal(answer(preferred, model("ABS"), tmp_path, monkeypatch, np.float32([1, -2])), [3, -6])
 
 
@@ -197,7 +199,7 @@ def test_no_costlier_one_is_behind_the_one_that_was_taken(install, model, tmp_pa
 def test_behind_one_that_may_decline_the_next_is_selected_and_locked(install, model, tmp_path) -> None:
     install("choosy_ops", "ABS", factor="3", **DECLINES)
     path = model("ABS", "int32")
-    served = serve(needs_of([path]), PluginManager())
+    served = find_providers(needs_of([path]), PluginManager())
     made = importlib.util.module_from_spec(importlib.util.spec_from_loader("made_for_choosy", loader=None))
     exec(resolver_code(served), made.__dict__)
     interpreter = Interpreter(str(path), op_resolver=made.resolver(), plugins=[])
@@ -243,7 +245,7 @@ def test_the_compiled_kernels_are_built_where_they_are_preferred(examples, tmp_p
     digits = examples / "digits" / "digits_int8.tflite"
     wheel = build_wheel([digits], "own_ops", tmp_path)
     assert {name for name, _ in origins(wheel)} == {"oplet-builtin-ops"}
-    assert {each.reason for each in wheel.cut.passed} == {"requires numba"}
+    assert {each.reason for each in wheel.cut.passed_over} == {"requires numba"}
     assert not any("numba" in requirement for requirement in wheel.requires)
     fast = build_wheel([digits], "own_ops", tmp_path, prefer=["oplet-numba-ops"])
     assert ("oplet-numba-ops", False) in origins(fast)

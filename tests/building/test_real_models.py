@@ -13,11 +13,11 @@ import pytest
 from tests.places import REAL
 
 from oplet import Interpreter, PluginManager
-from oplet.tools.building.build import build_wheel
-from oplet.tools.building.packing.programs import build_program
+from oplet.tools.building.build_program import build_program
+from oplet.tools.building.build_wheel import build_wheel
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.selection.providers import find_providers
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import serve
 from oplet.tuning.random_inputs import random_input
 
 MODELS = (
@@ -71,7 +71,7 @@ def test_selected_and_built_models_answer_as_the_full_install_does(case: str, tm
     interpreter.invoke()
     wanted = [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
 
-    (tmp_path / "resolver.py").write_text(resolver_code(serve(needs_of([model]), PluginManager())))
+    (tmp_path / "resolver.py").write_text(resolver_code(find_providers(needs_of([model]), PluginManager())))
     wheel = build_wheel([model], "app_ops", tmp_path / "dist")
     with zipfile.ZipFile(wheel.path) as archive:
         archive.extractall(tmp_path / "site")

@@ -12,9 +12,9 @@ from tests.places import EXAMPLES
 
 from oplet import PluginManager
 from oplet.tools.building import report as reporting
-from oplet.tools.building.packing.programs import BuiltProgram, build_program
+from oplet.tools.building.build_program import BuiltProgram, build_program
 from oplet.tools.building.report import make_report
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 DIGITS = EXAMPLES / "digits"
 SEVEN = DIGITS / "pictures" / "7.png"
@@ -56,7 +56,7 @@ def test_a_program_with_numpy_alone_says_what_a_picture_takes_and_runs_once_that
 
 def test_the_report_says_all_that_a_program_needs(built: BuiltProgram, tmp_path: Path) -> None:
     report = make_report(built, PluginManager(load=["oplet-builtin-ops"]), timing=False)
-    numpy = dict(built.made.requires)["numpy"]
+    numpy = dict(built.payload.requires)["numpy"]
     assert report.needs == f"needs {numpy}, nothing else; pictures as inputs need Pillow: pip install pillow"
     assert report.as_dict()["needs"] == report.needs
     wheel = build_program(

@@ -21,10 +21,10 @@ from oplet.errors import OpletError, OpNotFoundError
 from oplet.ops.context import EnsureError
 from oplet.testing import one_op_model
 from oplet.testing.one_op import Spec
-from oplet.tools.building.build import build_wheel
-from oplet.tools.building.cutting.closure import Closure
-from oplet.tools.building.cutting.relocating import relocated
-from oplet.tools.building.cutting.shaking import shaken
+from oplet.tools.building.build_wheel import build_wheel
+from oplet.tools.building.cutting.dependencies import DependencyClosure
+from oplet.tools.building.cutting.import_rewriting import rewrite_imports
+from oplet.tools.building.cutting.tree_shaking import shaken_source
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import Package, find_package
 from oplet.tools.selection.needs import Use
@@ -51,14 +51,14 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 def kept(package: Package, *roots: str, uses: list[Use] | None = None) -> dict[str, str]:
     """The source of each module that is kept for the roots, by its name below the package."""
-    closure = Closure([package], uses=uses)
+    closure = DependencyClosure([package], uses=uses)
     for root in roots:
         module, _, attribute = root.partition(":")
         closure.require(f"invented.{module}".rstrip("."), attribute)
     return {
         name.removeprefix("invented").lstrip("."): r.module.text
         if r.module.whole
-        else shaken(r.module, r.kept, left_out=closure.left_out(r.module))
+        else shaken_source(r.module, r.kept, left_out=closure.left_out(r.module))
         for name, r in closure.modules.items()
     }
 
@@ -207,14 +207,14 @@ def test_annotations_comments_and_docstrings_go_and_what_they_name(write: Write)
     assert set(found) == {"", "root"}
     assert names(found["root"]) == {"dataclass", "ClassVar", "Point", "f"}
     assert "def f(x, *rest):\n    y = x\n    return Point(y)" in found["root"]
-    scope: dict[str, object] = {"__name__": "shaken"}
-    sys.modules["shaken"] = type(sys)("shaken")
+    scope: dict[str, object] = {"__name__": "shaken_source"}
+    sys.modules["shaken_source"] = type(sys)("shaken_source")
     try:
-        sys.modules["shaken"].__dict__.update(scope)
-        exec(found["root"], sys.modules["shaken"].__dict__)
-        assert [f.name for f in __import__("dataclasses").fields(sys.modules["shaken"].Point)] == ["x"]
+        sys.modules["shaken_source"].__dict__.update(scope)
+        exec(found["root"], sys.modules["shaken_source"].__dict__)
+        assert [f.name for f in __import__("dataclasses").fields(sys.modules["shaken_source"].Point)] == ["x"]
     finally:
-        del sys.modules["shaken"]
+        del sys.modules["shaken_source"]
 
 
 def test_annotations_that_are_computed_or_read_stay(write: Write) -> None:
@@ -232,11 +232,11 @@ def test_data_files_are_kept_by_name_and_refused_otherwise(write: Write) -> None
         def g(name): return files(__package__).joinpath(name).read_text()
     """
     package = write({"root.py": text, "data/table.csv": "1", "data/other.csv": "2"})
-    closure = Closure([package])
+    closure = DependencyClosure([package])
     closure.require("invented.root", "f")
     assert closure.data == {("invented", "data/table.csv")}
     with pytest.raises(BuildError, match=r"invented.root reads files of its package in line 4"):
-        Closure([find_package("invented")]).require("invented.root", "g")
+        DependencyClosure([find_package("invented")]).require("invented.root", "g")
 
 
 INT8 = Use((TensorType.INT8, TensorType.INT4, None), False)
@@ -290,7 +290,7 @@ def test_variants_that_cannot_be_read_are_refused(write: Write, variant: str) ->
 def test_a_kernel_that_others_use_is_noticed(write: Write) -> None:
     package = write({"a.py": "from .b import g\ndef f(): return g()", "b.py": "def g(): return h()\ndef h(): pass"})
     for root, shared in (("a", {"invented.b"}), ("b", set())):
-        closure = Closure([package])
+        closure = DependencyClosure([package])
         closure.require(f"invented.{root}", "f" if root == "a" else "g")
         assert closure.shared == shared
 
@@ -340,9 +340,9 @@ def test_a_variant_that_was_left_out_is_refused_with_the_build_s_name(tmp_path: 
 )
 def test_imports_and_texts_follow_the_package(write: Write, before: str, after: str) -> None:
     package = write({"a.py": ""})
-    assert relocated(before, {"invented": package}, {"invented": "app._invented"}) == after
+    assert rewrite_imports(before, {"invented": package}, {"invented": "app._invented"}) == after
     alone = after.replace("from app import _invented as", "import app as").replace("app._invented", "app")
-    assert relocated(before, {"invented": package}, {"invented": "app"}) == alone
+    assert rewrite_imports(before, {"invented": package}, {"invented": "app"}) == alone
 
 
 def fully_connected(tmp_path: Path, name: str = "model.tflite") -> Path:

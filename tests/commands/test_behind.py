@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, ModelBuilder
-from oplet.tools.behind.doors import DOORS, open_doors
+from oplet.tools.behind.import_hooks import INTERCEPTED, intercept_imports
 
 IMPORTS = {
     "tflite_runtime": "import tflite_runtime.interpreter as tflite; Interpreter = tflite.Interpreter",
@@ -58,8 +58,8 @@ def _as_before():
     argv = sys.argv
     yield
     assert sys.argv is argv
-    assert not [finder for finder in sys.meta_path if type(finder).__name__ == "_Doors"]
-    assert not {name for name in sys.modules if name in DOORS and type(sys.modules[name]).__name__ == "_Door"}
+    assert not [finder for finder in sys.meta_path if type(finder).__name__ == "_ImportHooks"]
+    assert not {name for name in sys.modules if name in INTERCEPTED and type(sys.modules[name]).__name__ == "_InterceptedModule"}
     sys.modules.pop("neighbour", None)
     sys.modules.pop("program", None)
 
@@ -69,7 +69,7 @@ def test_a_program_gets_oplet_under_litert_s_names(oplet, program, imports):
     path = program(imports)
     ran = oplet("behind", path, "--flag", "x", "-p", "-h")
     assert ran.code == 0, ran.err
-    assert ran.out == "oplet.tools.behind.names ['--flag', 'x', '-p', '-h'] [6.0, 8.0]\n"
+    assert ran.out == "oplet.tools.behind.litert_names ['--flag', 'x', '-p', '-h'] [6.0, 8.0]\n"
     [line] = [line for line in ran.err.splitlines() if line.startswith("oplet: ")]
     assert "model.tflite: 1 node by oplet-" in line
     assert ran.err.splitlines()[-1] == line
@@ -79,7 +79,7 @@ def test_a_module_runs_as_python_m_runs_it(oplet, program, monkeypatch):
     path = program(IMPORTS["tflite_runtime"])
     monkeypatch.chdir(path.parent)
     ran = oplet("behind", "-m", "program", "a")
-    assert (ran.code, ran.out) == (0, "oplet.tools.behind.names ['a'] [6.0, 8.0]\n")
+    assert (ran.code, ran.out) == (0, "oplet.tools.behind.litert_names ['a'] [6.0, 8.0]\n")
 
 
 def test_exit_codes_and_tracebacks_are_the_program_s_own(oplet, program):
@@ -139,7 +139,7 @@ def test_delegates_of_the_command_line_serve_interpreters_that_have_none_and_imp
 def test_tf_lite_is_answered_where_tensorflow_is_installed():
     tensorflow = pytest.importorskip("tensorflow", exc_type=ImportError)
     del tensorflow
-    with open_doors({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, ()) as used:
+    with intercept_imports({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, ()) as used:
         from tensorflow._api.v2 import lite
 
         assert (lite.Interpreter, lite.experimental.load_delegate, lite.experimental.OpResolverType) == (1, 2, 3)
@@ -159,9 +159,9 @@ def test_tf_lite_is_answered_where_tensorflow_is_not_installed(monkeypatch):
             return None if fullname.startswith("tensorflow") else PathFinder.find_spec(fullname, path, target)
 
     monkeypatch.setattr(sys, "meta_path", [WithoutTensorFlow if f is PathFinder else f for f in sys.meta_path])
-    with open_doors({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, ()), pytest.raises(ModuleNotFoundError):
+    with intercept_imports({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, ()), pytest.raises(ModuleNotFoundError):
         import tensorflow.lite  # many programs ask so whether TensorFlow is there
-    with open_doors({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, (), bare=True):
+    with intercept_imports({"Interpreter": 1, "load_delegate": 2, "OpResolverType": 3}, (), without_tensorflow=True):
         import tensorflow as tf
 
         assert (tf.lite.Interpreter, tf.lite.experimental.load_delegate) == (1, 2)
@@ -205,7 +205,9 @@ def test_processes_that_the_program_starts_are_answered_by_oplet_too(program, tm
     ways = ["fork", "spawn", "forkserver"]
     done = subprocess.run([*command, "behind", str(tmp_path / "starts.py"), *ways], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [f"{way} ('oplet.tools.behind.names', 'oplet.tools.behind.names', [2])" for way in ways]
+    assert done.stdout.splitlines() == [
+        f"{way} ('oplet.tools.behind.litert_names', 'oplet.tools.behind.litert_names', [2])" for way in ways
+    ]
 
 
 def test_threads_that_outlive_the_program_s_last_line_are_answered_too(oplet, program):
@@ -219,7 +221,7 @@ threading.Thread(target=late).start()
 """
     ran = oplet("behind", program(IMPORTS["tflite_runtime"], more))
     assert ran.code == 0, ran.err
-    assert ran.out.endswith("late oplet.tools.behind.names\n")
+    assert ran.out.endswith("late oplet.tools.behind.litert_names\n")
 
 
 def test_a_script_finds_what_python_gives_it(oplet, program, monkeypatch):
@@ -245,7 +247,7 @@ def test_a_module_with_relative_imports_runs(oplet, program, monkeypatch):
     (package / "__main__.py").write_text("from .inner import litert\nprint(litert.Interpreter.__module__, __package__)\n")
     monkeypatch.chdir(path.parent)
     ran = oplet("behind", "-m", "package_behind")
-    assert (ran.code, ran.out) == (0, "oplet.tools.behind.names package_behind\n"), ran.err
+    assert (ran.code, ran.out) == (0, "oplet.tools.behind.litert_names package_behind\n"), ran.err
     for name in [name for name in sys.modules if name.startswith("package_behind")]:
         del sys.modules[name]
 

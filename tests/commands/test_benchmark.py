@@ -17,7 +17,7 @@ from oplet.runtime.describe.profiler import Event, Profiler
 from oplet.schema.options import AddOptions
 from oplet.testing import Graph, Op, Spec, graph_model
 from oplet.tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
-from oplet.tools.benchmarking.litert_rival import RivalError
+from oplet.tools.benchmarking.litert_runner import LiteRTError
 from oplet.tools.benchmarking.profile import nested, summarize
 from oplet.tools.benchmarking.profile_html import profile_page
 from oplet.tools.benchmarking.timings import Ratio, Timings
@@ -177,7 +177,7 @@ def test_without_litert_the_message_says_what_to_install(oplet, model, monkeypat
 
 def test_a_model_that_the_rival_cannot_run_is_told(examples):
     pytest.importorskip("ai_edge_litert")
-    with pytest.raises(RivalError, match=r"litert cannot run the model: .*[Aa]tan"):
+    with pytest.raises(LiteRTError, match=r"litert cannot run the model: .*[Aa]tan"):
         benchmark_model(examples / "atan" / "atan.tflite", schedule=SCHEDULE, compare=["litert"])
 
 

@@ -14,7 +14,7 @@ from oplet.plugins.manager import PluginManager
 from oplet.schema.options import AddOptions, CallOnceOptions, VarHandleOptions
 from oplet.testing import Graph, Op, Spec, graph_model
 from oplet.tools.comparing.compare import compare_model
-from oplet.tools.comparing.sides import Sides
+from oplet.tools.comparing.interpreters import InterpreterPair
 
 VECTOR = Spec("float32", [4])
 #: Three partitions of one node: b = tanh(a); d = tanh(relu(b)); f = tanh(relu(d)).
@@ -175,7 +175,7 @@ def test_values_in_a_delegate_s_buffers_are_compared_and_stay_there(tmp_path):
 
     ops = [Op("TANH", "a", "b"), Op("RELU", "a", "c"), Op("ADD", "b c", "d", AddOptions())]
     (tmp_path / "model.tflite").write_bytes(graph_model(CHAIN._replace(ops=ops, outputs="d")))
-    result = compare_model(Sides(tmp_path / "model.tflite", lambda: [InBuffers()], True), layers=True)
+    result = compare_model(InterpreterPair(tmp_path / "model.tflite", lambda: [InBuffers()], True), layers=True)
     assert result.passed
     assert [layer.name for layer in result.layers] == ["a", "b", "c", "d"]
     assert set(from_buffers) == {"b"}

@@ -18,12 +18,12 @@ from oplet import Composite, Interpreter, Model, PluginManager, TensorType
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
-from oplet.tools.building.build import build_wheel
+from oplet.tools.building.build_wheel import build_wheel
 from oplet.tools.selection.check import check_installed, check_models
 from oplet.tools.selection.lock import Lock, lock_of
 from oplet.tools.selection.needs import needs_of
+from oplet.tools.selection.providers import find_providers
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import serve
 
 ATTENTION = "odml.scaled_dot_product_attention"
 #: One key head: the decomposition in the file gives other values than the kernel.
@@ -112,13 +112,13 @@ def test_a_model_needs_its_composites_and_what_they_decompose_into(attention: Pa
     assert needs[Composite("my.unknown")].versions == (3,)
     names = {need.name for need in needs.values()}
     assert names >= {"STABLEHLO_COMPOSITE", "BATCH_MATMUL", "SOFTMAX", "EXP"}
-    served = {each.need.op for each in serve(needs.values(), PluginManager())}
+    served = {each.need.op for each in find_providers(needs.values(), PluginManager())}
     assert Composite(ATTENTION) in served
     assert Composite("my.unknown") not in served
 
 
 def test_a_selected_resolver_serves_the_composite(attention: Path, recorded: dict[str, Any]) -> None:
-    text = resolver_code(serve(needs_of([attention]), PluginManager()), types=True)
+    text = resolver_code(find_providers(needs_of([attention]), PluginManager()), types=True)
     assert f'resolver.add_composite(\n        "{ATTENTION}",' in text or f'resolver.add_composite("{ATTENTION}",' in text
     module: dict[str, Any] = {}
     exec(compile(text, "resolver", "exec"), module)
@@ -129,7 +129,7 @@ def test_a_selected_resolver_serves_the_composite(attention: Path, recorded: dic
 
 def test_a_lock_knows_composites(attention: Path, unserved: Path, tmp_path: Path, recorded: dict[str, Any]) -> None:
     manager = PluginManager()
-    lock = lock_of(serve(needs_of([attention]), manager), [Model.open(attention)])
+    lock = lock_of(find_providers(needs_of([attention]), manager), [Model.open(attention)])
     path = tmp_path / "oplet.lock.json"
     path.write_text(lock.to_json())
     read = Lock.read(path)

@@ -9,8 +9,8 @@ from PIL import Image
 from oplet.errors import TensorError
 from oplet.tools.running.inputs import load_input
 from oplet.tools.running.outputs import save_outputs, top_scores
-from oplet.tools.running.values.fitting import fit
-from oplet.tools.running.values.scaling import dequantize
+from oplet.tools.running.values.conversion import convert_input
+from oplet.tools.running.values.quantization import dequantize
 from oplet.tuning.random_inputs import random_input
 
 
@@ -32,13 +32,13 @@ def details(shape, dtype=np.float32, quantization=(0.0, 0), signature=None):
 )
 def test_values_that_the_type_cannot_hold_are_refused(value, dtype):
     with pytest.raises(TensorError, match="input 'x'"):
-        fit(value, details([2], dtype), "x", "file")
+        convert_input(value, details([2], dtype), "x", "file")
 
 
 def test_values_that_the_type_can_hold_are_taken():
-    assert fit([1.0, 2.0], details([2], np.int64), "x", "f").dtype == np.int64
-    assert fit([True, False], details([2], np.float32), "x", "f").tolist() == [1, 0]
-    assert fit(["ä", b"b"], details([2], np.bytes_), "x", "f").tolist() == ["ä".encode(), b"b"]
+    assert convert_input([1.0, 2.0], details([2], np.int64), "x", "f").dtype == np.int64
+    assert convert_input([True, False], details([2], np.float32), "x", "f").tolist() == [1, 0]
+    assert convert_input(["ä", b"b"], details([2], np.bytes_), "x", "f").tolist() == ["ä".encode(), b"b"]
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_values_that_the_type_can_hold_are_taken():
     ],
 )
 def test_shapes_that_agree_but_for_ones_fit(shape, to, signature, result):
-    assert fit(np.zeros(shape, np.float32), details(to, signature=signature), "x", "f").shape == result
+    assert convert_input(np.zeros(shape, np.float32), details(to, signature=signature), "x", "f").shape == result
 
 
 @pytest.mark.parametrize(("shape", "to", "signature"), [((3, 2), (2, 3), None), ((6,), (2, 3), None), ((7, 4), (1, 3), (-1, 3))])
 def test_other_shapes_do_not_fit(shape, to, signature):
     with pytest.raises(TensorError, match="has the shape"):
-        fit(np.zeros(shape, np.float32), details(to, signature=signature), "x", "f")
+        convert_input(np.zeros(shape, np.float32), details(to, signature=signature), "x", "f")
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from oplet.tools.selection.check import check_installed, check_models
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock, LockError, lock_of, requirements
 from oplet.tools.selection.needs import SelectionError, needs_of
+from oplet.tools.selection.providers import MissingOpsError, find_providers, kernel_path
 from oplet.tools.selection.resolver_code import resolver_code
-from oplet.tools.selection.serving import MissingOpsError, kernel_path, serve
 
 #: Models of different kinds: control flow, several signatures, hybrid and full quantization, custom ops.
 SAMPLE = {
@@ -40,7 +40,7 @@ SAMPLE = {
 
 @pytest.fixture(autouse=True)
 def _numpy_kernels(monkeypatch):
-    """The numpy kernels serve, whichever packages are installed that go before them."""
+    """The numpy kernels find_providers, whichever packages are installed that go before them."""
     monkeypatch.setenv("OPLET_PREFER", "oplet-builtin-ops")
     default_manager.cache_clear()
     yield
@@ -119,7 +119,7 @@ def test_an_op_by_name_has_its_versions_and_a_custom_op_its_attribute(oplet, tmp
     assert resolver.find_op("Atan", 1) is not None
     text = made.read_text()
     assert f"# oplet-atan-op {importlib_metadata.version('oplet-atan-op')}" in text
-    everything = next(iter(serve(needs_of([], ops=["CONV_2D"]), PluginManager())))
+    everything = next(iter(find_providers(needs_of([], ops=["CONV_2D"]), PluginManager())))
     assert list(everything.versions) == PluginManager().resolver().versions(BuiltinOperator.CONV_2D)
 
 
@@ -152,7 +152,7 @@ def test_names_from_a_hostile_model_stay_text(tmp_path):
     name = "a\"b'\n    import os\\ \u2028 é"
     manager = Plugins(name)
     path = write_model(tmp_path / 'x"""\nimport os.tflite', (name, 1))
-    text = resolver_code(serve(needs_of([path]), manager), types=True)
+    text = resolver_code(find_providers(needs_of([path]), manager), types=True)
     assert text.isascii()
     assert [entry.op for entry in load("hostile", text).resolver().entries()] == [name]
     assert "\nimport os" not in text
@@ -202,7 +202,7 @@ def test_ops_that_nothing_serves_are_named_all_at_once(oplet, tmp_path):
     assert "EXP" not in ran.err
     assert not (tmp_path / "resolver.py").exists()
     with pytest.raises(MissingOpsError) as error:
-        serve(needs_of([model]), PluginManager())
+        find_providers(needs_of([model]), PluginManager())
     assert error.value.ops == ("ABS", "Foreign")
 
 
@@ -375,13 +375,13 @@ def test_a_file_that_is_no_lock_is_refused(oplet, tmp_path, text):
 
 def test_a_name_does_not_become_a_requirement(tmp_path):
     model = Model.open(write_model(tmp_path / "a\nevil==1.tflite", ("ABS", 1)))
-    locked = lock_of(serve(needs_of([model]), PluginManager()), [model])
+    locked = lock_of(find_providers(needs_of([model]), PluginManager()), [model])
     assert "evil" not in "".join(line for line in requirements(locked).splitlines() if not line.startswith("#"))
 
 
 def test_code_of_no_distribution_cannot_be_locked():
     with pytest.raises(LockError, match="Own is served by the plugin 'here'"):
-        lock_of(serve(needs_of([], ops=["Own"]), Plugins("Own")), [])
+        lock_of(find_providers(needs_of([], ops=["Own"]), Plugins("Own")), [])
 
 
 def test_a_wheel_and_an_editable_install_of_the_same_code_have_one_hash(tmp_path, monkeypatch):
@@ -424,7 +424,7 @@ def test_real_models_run_on_their_own_ops_alone(group, tmp_path):
             step = cases[names.index(name)]["steps"][0]
             with np.load(io.BytesIO(archive.read(f"{name}/io.npz"))) as data:
                 inputs = [data[item["key"]] for item in step["inputs"]]
-            served = serve(needs_of([Model.from_bytes(content)]), PluginManager())
+            served = find_providers(needs_of([Model.from_bytes(content)]), PluginManager())
             resolver = load(name, resolver_code(served, types=True)).resolver()
             want = run(Interpreter(model_content=content), inputs)
             got = run(Interpreter(model_content=content, op_resolver=resolver, plugins=[]), inputs)

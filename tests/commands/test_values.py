@@ -14,13 +14,13 @@ import pytest
 from oplet import Interpreter
 from oplet.errors import TensorError
 from oplet.testing import Spec, one_op_model
+from oplet.tools.running.formatting import describe_value, preview
 from oplet.tools.running.inputs import load_input
 from oplet.tools.running.outputs import save_outputs
 from oplet.tools.running.run import Value
-from oplet.tools.running.showing import described, head
-from oplet.tools.running.values.fitting import fit
+from oplet.tools.running.values.conversion import convert_input
 from oplet.tools.running.values.notices import Notice
-from oplet.tools.running.values.scaling import dequantize, scaling_of
+from oplet.tools.running.values.quantization import dequantize, quantization_of
 from oplet.tuning.random_inputs import random_input
 
 INTEGERS = [np.int8, np.uint8, np.int16]
@@ -46,7 +46,7 @@ def details(shape: Any, dtype: Any, scale: Any = None, zero_point: Any = 0, axis
 
 def fitted(value: Any, to: dict[str, Any], **options: Any) -> tuple[Any, list[Notice]]:
     told: list[Notice] = []
-    return fit(value, to, "x", "file", tell=told.append, **options), told
+    return convert_input(value, to, "x", "file", notify=told.append, **options), told
 
 
 # The arithmetic ----------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_clamped_values_of_many_blocks_are_counted_together() -> None:
 
 def test_without_anybody_to_tell_a_warning_is_raised() -> None:
     with pytest.warns(UserWarning, match="1 of 1 values of 'file' were clamped"):
-        fit([1000.0], details([1], np.int8, 0.5), "x", "file")
+        convert_input([1000.0], details([1], np.int8, 0.5), "x", "file")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_quantization_that_cannot_be_applied_needs_raw(to: dict[str, Any], wor
 
 @pytest.mark.parametrize("to", [details([2], np.int8, 0.0, 3), details([2], np.int8), details([2], np.int8, [0.0, 0.0])])
 def test_integers_without_a_scale_are_their_own_values(to: dict[str, Any]) -> None:
-    assert scaling_of(to) is None
+    assert quantization_of(to) is None
     for value in (np.array([1, 2], np.int8), np.array([1, 2]), [1, 2], [1.0, 2]):
         got, told = fitted(value, to)
         assert got.tolist() == [1, 2]
@@ -240,18 +240,18 @@ def test_integers_of_4_bits_have_16_values() -> None:
 
 def test_an_output_whose_quantization_cannot_be_applied_is_shown_raw_and_not_written() -> None:
     value = Value("x", np.array([1, 2], np.int8), details([2], np.int8, 0.5, block=2))
-    assert head(value).startswith("1, 2: raw, The values of 'x' have no real numbers")
-    assert described(value)[1] == "int8 (scale 0.5, zero point 0)"
+    assert preview(value).startswith("1, 2: raw, The values of 'x' have no real numbers")
+    assert describe_value(value)[1] == "int8 (scale 0.5, zero point 0)"
     with pytest.raises(TensorError, match="give --raw"):
-        value.told  # noqa: B018
-    assert replace(value, raw=True).told.tolist() == [1, 2]
-    assert head(replace(value, raw=True)) == "1, 2"
+        value.displayed  # noqa: B018
+    assert replace(value, raw=True).displayed.tolist() == [1, 2]
+    assert preview(replace(value, raw=True)) == "1, 2"
 
 
 def test_the_first_values_of_slices_have_their_own_scales() -> None:
     value = Value("x", np.array([[2, 2], [4, 4]], np.int8), details([2, 2], np.int8, [0.5, 0.25], axis=1))
-    assert head(value) == "1, 0.5, 2, 1"
-    assert described(value)[1] == "int8 (2 scales along dimension 1)"
+    assert preview(value) == "1, 0.5, 2, 1"
+    assert describe_value(value)[1] == "int8 (2 scales along dimension 1)"
 
 
 # Every other type --------------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from tests.places import EXAMPLES, ROOT
 
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.testing import Spec, one_op_model
-from oplet.tools.program.contents import AppContents
-from oplet.tools.program.main import main as app_main
+from oplet.tools.standalone.contents import AppContents
+from oplet.tools.standalone.main import main as app_main
 
 DIGITS = EXAMPLES / "digits"
 PAGE = ROOT / "docs" / "values.md"

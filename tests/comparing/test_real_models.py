@@ -18,7 +18,7 @@ from oplet import Node, PluginManager
 from oplet.errors import OpletError
 from oplet.testing import WrappingDelegate
 from oplet.tools.comparing.compare import Comparison, compare_model
-from oplet.tools.comparing.sides import Sides, sides_of
+from oplet.tools.comparing.interpreters import InterpreterPair, open_pair
 
 pytestmark = [here, pytest.mark.slow]
 
@@ -78,7 +78,7 @@ def model_file(folder: Path, name: str, group: str) -> Path:
 @pytest.mark.parametrize("name", WITH_CONVOLUTIONS)
 def test_a_convolution_that_is_off_by_one_in_a_hundred_fails_and_is_named(tmp_path: Path, name: str, claimed: Any) -> None:
     path = model_file(tmp_path, name, WITH_CONVOLUTIONS[name])
-    result = compare_model(Sides(path, claimed, True), runs=1, bisect=True)
+    result = compare_model(InterpreterPair(path, claimed, True), runs=1, bisect=True)
     assert result.partitions
     assert not result.passed
     assert result.bisection is not None
@@ -115,7 +115,7 @@ def test_an_engine_passes_on_every_real_model_that_it_claims(tmp_path: Path, eng
     for name, content in real_models():
         path = tmp_path / "model.tflite"
         path.write_bytes(content)
-        sides, _ = sides_of(path, [engine], plugins)
+        sides, _ = open_pair(path, [engine], plugins)
         try:
             result = compare_model(sides, runs=1)
         except OpletError as error:

@@ -148,18 +148,20 @@ def test_an_index_that_is_chosen_otherwise_among_nearly_equal_values_passes_with
             out.data[0, 2] += np.float32(1e-5) * (1 if out.data[0, 2] > 0 else -1)
 
     from oplet.tools.comparing.compare import compare_model
-    from oplet.tools.comparing.sides import Sides
+    from oplet.tools.comparing.interpreters import InterpreterPair
 
     path = _written(compare, model)
     near = np.array([[0.5, 0.1, 0.5 - 1e-6, 0.2]], np.float32)
     np.save(path.parent / "a.npy", near)
     given = [str(path.parent / "a.npy")]
-    tipped = compare_model(Sides(path, lambda: [Tipping({"op": "TANH"})], True), given)
+    tipped = compare_model(InterpreterPair(path, lambda: [Tipping({"op": "TANH"})], True), given)
     index = next(layer for layer in tipped.outputs if layer.name == "i")
     assert (index.difference.differing, index.difference.passed, tipped.passed) == (1, True, True)
     assert "another choice" in index.note
     np.save(path.parent / "a.npy", near[:, ::-1])
-    wrong = compare_model(Sides(path, lambda: [Spoiling({"op": "ARG_MAX", "by": "0", "claims": "ARG_MAX"})], True), given)
+    wrong = compare_model(
+        InterpreterPair(path, lambda: [Spoiling({"op": "ARG_MAX", "by": "0", "claims": "ARG_MAX"})], True), given
+    )
     assert not wrong.passed, "the index itself is wrong on the same values"
 
 

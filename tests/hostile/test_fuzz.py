@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzz.bytewise import damage
+from fuzz.byte_mutations import damage
 from fuzz.campaign import Campaign
 from fuzz.choices import SeededChoices
-from fuzz.comparing import beside_numpy
 from fuzz.corpus import load_seeds
+from fuzz.differential import compare_with_numpy
 from fuzz.engines import TURNS, engine_of, installed, limits_of, turns_of
+from fuzz.exercise import Run
 from fuzz.mutate import mutated
 from fuzz.report import report_of
 from fuzz.run_model import Outcome, run_model, watch_warnings
-from fuzz.uses import Run
 from fuzz.worker import model_of, outcome_of
 from tests.places import ROOT
 
@@ -130,7 +130,7 @@ def test_an_engine_that_answers_otherwise_is_found() -> None:
         return Outcome(kind, "read", "" if kind == "ok" else "InvokeError"), run
 
     def judged(mine: tuple[Outcome, Run], numpy: tuple[Outcome, Run]) -> str:
-        return beside_numpy(*mine, "numba", lambda engine: numpy if engine == "numpy" else mine).kind
+        return compare_with_numpy(*mine, "numba", lambda engine: numpy if engine == "numpy" else mine).kind
 
     assert judged(ran(2), ran(2)) == "ok"
     assert judged(ran(2), ran(3)) == "wrong"
@@ -159,7 +159,7 @@ import os, sys
 
 class Killer:
     def find_spec(self, name, path=None, target=None):
-        if name == "fuzz.comparing":
+        if name == "fuzz.differential":
             sys.meta_path.remove(self)
             import fuzz.mutate as mutate
             mutated = mutate.mutated

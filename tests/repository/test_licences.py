@@ -15,9 +15,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from scripts import constraints, licences, walking
+from scripts import constraints, licences, requirements
 from scripts.licences import FITS, fits, licence_of
-from scripts.walking import DEVELOPMENT, ROOT, RUN_TIME, wanted
+from scripts.requirements import DEVELOPMENT, ROOT, RUN_TIME, wanted
 
 
 def made(text: str = "", **fields: str | list[str]) -> Any:
@@ -111,7 +111,7 @@ def test_tools_may_ask_more_of_those_who_change_them_but_none_may_be_under_the_g
 def test_a_newcomer_that_does_not_fit_is_told_with_what_to_do(
     distribution: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need = walking.Wanted(Requirement("newcomer>=1"), RUN_TIME, "oplet")
+    need = requirements.Wanted(Requirement("newcomer>=1"), RUN_TIME, "oplet")
     monkeypatch.setattr(licences, "wanted", lambda: [need])
     monkeypatch.setattr(licences, "installed", lambda requirements: {r.name: distribution for r in requirements})
     said = licences.problems()
@@ -131,11 +131,11 @@ def test_what_is_required_leads_to_all_that_it_requires(monkeypatch: pytest.Monk
 
     def distribution(name: str) -> Any:
         if name not in requires:
-            raise walking.metadata.PackageNotFoundError(name)
+            raise requirements.metadata.PackageNotFoundError(name)
         return SimpleNamespace(requires=requires[name], version="1")
 
-    monkeypatch.setattr(walking.metadata, "distribution", distribution)
-    assert list(walking.installed([Requirement("a")])) == ["a", "b", "c"]
+    monkeypatch.setattr(requirements.metadata, "distribution", distribution)
+    assert list(requirements.installed([Requirement("a")])) == ["a", "b", "c"]
 
 
 def test_what_only_developers_install_has_bounds_on_both_sides() -> None:
@@ -173,7 +173,7 @@ def test_constraints_of_other_pythons_stay_when_those_of_this_one_are_written_an
     assert sum(line.startswith("numpy==") for line in new) == 2
 
 
-@pytest.mark.parametrize("file", ["constraints.txt", *(path.name for path in Path(walking.ROOT).glob("requirements-*.txt"))])
+@pytest.mark.parametrize("file", ["constraints.txt", *(path.name for path in Path(requirements.ROOT).glob("requirements-*.txt"))])
 def test_no_file_of_requirements_names_an_index(file: str) -> None:
     text = (ROOT / file).read_text("utf-8")
     assert not re.search(r"://|--(extra-)?index|--find-links|--trusted", text)

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from scripts import packages as building
-from scripts.walking import ROOT, tomllib
+from scripts.requirements import ROOT, tomllib
 
 pytestmark = pytest.mark.slow
 

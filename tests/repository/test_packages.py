@@ -16,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 from scripts import packages, stubs
-from scripts.walking import ROOT, tomllib
+from scripts.requirements import ROOT, tomllib
 
 import oplet
 

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.fresh import COMMANDS, code_of_readme, verbs_of_readme, walk
+from scripts.fresh_install import COMMANDS, code_of_readme, verbs_of_readme, walk
 from tests.places import ROOT
 
-from oplet.tools.children import run_python
+from oplet.tools.subprocesses import run_python
 
 PAGES = sorted(
     path

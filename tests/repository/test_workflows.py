@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from scripts import packages
-from scripts.walking import ROOT, tomllib
+from scripts.requirements import ROOT, tomllib
 
 import oplet
 

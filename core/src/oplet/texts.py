@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["LONGEST", "logger_of", "one_line", "plain", "shown"]
+__all__ = ["LONGEST", "counted", "logger_of", "one_line", "plain", "shown"]
 
 #: The most characters of a message; a longer one loses its middle.
 LONGEST = 8000
@@ -103,3 +103,8 @@ def logger_of(name: str) -> logging.Logger:
     logger = logging.getLogger(name)
     logger.addFilter(_Plain())
     return logger
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 tensor", "2 tensors"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

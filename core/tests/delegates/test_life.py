@@ -19,10 +19,10 @@ from oplet import (
     Interpreter,
     ModelBuilder,
     Node,
+    Profiler,
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
-from oplet.runtime.describe.profiler import Profiler
 from oplet.testing import invoke
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS

@@ -20,7 +20,7 @@ from oplet.testing import Spec, one_op_model
 from oplet.tools.benchmarking.trace import write_trace
 from oplet.tools.building.packing.archive import write_archive
 from oplet.tools.running.outputs import save_outputs
-from oplet.tools.selection.files import write_made
+from oplet.tools.selection.generated_files import write_generated
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions and links of POSIX")
 
@@ -34,7 +34,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "outputs.npz": lambda path: save_outputs(OUTPUTS, path),
     "outputs.npy": lambda path: save_outputs(OUTPUTS, path),
     "outputs.json": lambda path: save_outputs(OUTPUTS, path),
-    "resolver.py": lambda path: write_made(path, "made by oplet select"),
+    "resolver.py": lambda path: write_generated(path, "made by oplet select"),
     "trace.json": lambda path: write_trace(path, {}),
     "app.pyz": lambda path: write_archive(path, {}, lambda headers: {"__main__.py": b""}, ""),
 }

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import oplet_numba_ops
 from oplet import (
     Context,
     Interpreter,
@@ -45,8 +46,10 @@ def served(model: bytes) -> bool:
 def test_versions_are_those_of_the_numpy_kernels() -> None:
     import oplet_builtin_ops
 
-    for name, versions in VERSIONS.items():
-        assert oplet_builtin_ops.VERSIONS[name] == versions, name
+    resolver = MutableOpResolver()
+    oplet_numba_ops.register_ops(resolver)
+    claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.claims()}
+    assert claims == {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_numba_ops.OPERATORS}
 
 
 def test_every_operator_has_a_module() -> None:

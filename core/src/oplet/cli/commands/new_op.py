@@ -1,4 +1,4 @@
-"""`oplet new-op`: write a package that brings an op."""
+"""`oplet new-op`: write a package that provides an op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ License = Annotated[str, typer.Option("--license", metavar="SPDX", help="The pac
 
 def new_op(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What models call the op: Atan.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The op's name in models: Atan.", show_default=False)],
     directory: Directory = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="NAME is a built-in operator: serve it in place of the usual kernel.")
@@ -36,11 +36,11 @@ def new_op(
 
 
 def print_next_steps(folder: Path, needs: str = "") -> None:
-    """What is there now, and how to go on.
+    """Print the new package's folder and the next commands.
 
     Args:
-        folder: the new package.
-        needs: a package of this project that its tests need.
+        folder: the folder of the new package.
+        needs: a package of this project that the tests need.
     """
     from oplet.cli.console import Printer
     from oplet.plugins.install_commands import install_first

@@ -1,4 +1,4 @@
-"""`oplet plugins`: which packages bring operators and delegates."""
+"""`oplet plugins`: the installed plugins, with their operators and delegates."""
 
 from __future__ import annotations
 

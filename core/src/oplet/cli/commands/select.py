@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.serving.resolver import ResolverEntry
     from oplet.plugins.manager import PluginManager
-    from oplet.tools.selection.serving import Served
+    from oplet.tools.selection.providers import ServedOp
 
 __all__ = ["select"]
 
@@ -78,10 +78,10 @@ def select(
 
     targets = [path for path in (output, lock, requirements) if path is not None]
     if targets:
-        from oplet.tools.selection.files import check_made
+        from oplet.tools.selection.generated_files import check_generated
 
         for path in targets:
-            check_made(path)
+            check_generated(path)
         if len(set(map(os.path.abspath, targets))) < len(targets):
             raise typer.BadParameter("--output, --lock and --requirements must name different files.")
     plugins = settings.plugins(custom_op_library)
@@ -89,16 +89,16 @@ def select(
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
         raise typer.Exit(_check(check, opened, all_codes, plugins, prefer, json))
-    from oplet.tools.selection.files import write_made
+    from oplet.tools.selection.generated_files import write_generated
     from oplet.tools.selection.needs import SelectionError, needs_of
-    from oplet.tools.selection.serving import serve
+    from oplet.tools.selection.providers import find_providers
 
     try:
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="--op") from error
-    served = serve(needs, plugins, prefer=prefer)
-    made: dict[Path, str] = {}  # everything is made before anything is written
+    served = find_providers(needs, plugins, prefer=prefer)
+    made: dict[Path, str] = {}  # all texts are generated before any file is written
     if output is not None:
         from oplet.tools.selection.resolver_code import resolver_code
 
@@ -113,11 +113,11 @@ def select(
         if requirements is not None:
             made[requirements] = requirements_of(locked)
     for path, text in made.items():
-        write_made(path, text)
+        write_generated(path, text)
     _show(served, list(made), json)
 
 
-def _show(served: list[Served], written: list[Path], json: bool) -> None:
+def _show(served: list[ServedOp], written: list[Path], json: bool) -> None:
     from oplet.cli.console import Printer, print_json
 
     if json:
@@ -140,12 +140,12 @@ def _packages(entries: Iterable[ResolverEntry]) -> str:
     return ", ".join(dict.fromkeys(entry.load(entry.min_version).source for entry in entries))
 
 
-def _ranges(each: Served) -> str:
+def _ranges(each: ServedOp) -> str:
     spans = ((c.min_version, c.max_version) for c in each.entries)
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def _described(each: Served) -> dict[str, Any]:
+def _described(each: ServedOp) -> dict[str, Any]:
     return {
         "op": each.need.name,
         "custom": each.need.custom,

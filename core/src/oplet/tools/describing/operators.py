@@ -1,4 +1,4 @@
-"""A page about the operators that are installed: versions, types, and where they differ from LiteRT.
+"""Generator of docs/operators.md: the installed operators, with versions, types, and differences from LiteRT.
 
 python -m oplet.tools.describing.operators > docs/operators.md
 """
@@ -27,11 +27,11 @@ not LiteRT's, and why; [where oplet and LiteRT disagree](numerics.md) has more o
 
 
 def operators_page(resolver: OpResolver, package: str) -> str:
-    """The page of one package's operators, in Markdown.
+    """The Markdown page of one package's operators.
 
     Args:
-        resolver: where the registrations come from.
-        package: the distribution.
+        resolver: the resolver of the registrations.
+        package: the distribution's name.
     """
     entries = [entry for entry in resolver.entries() if entry.provenance.distribution == package]
     rows = [_row(entry, entry.load(entry.max_version)) for entry in sorted(entries, key=lambda entry: op_label(entry.op))]

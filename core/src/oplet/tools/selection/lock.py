@@ -1,4 +1,4 @@
-"""`oplet.lock.json`: which ops models need, and exactly which installed packages serve them."""
+"""The lock file `oplet.lock.json`: the ops that models need, and the exact packages that serve them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
 from oplet.plugins.plugin import API_VERSION
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.tools.selection.files import file_labels
 from oplet.tools.selection.fingerprint import Installed, installed
+from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import Key
-from oplet.tools.selection.serving import Served
+from oplet.tools.selection.providers import ServedOp
 
 __all__ = ["Lock", "LockError", "LockedOp", "hash_of", "lock_of", "requirements"]
 
-#: The form of the file.
+#: Version of the file format.
 FORMAT = 1
 
 
 class LockError(OpletError, ValueError):
-    """A lock file cannot be read, or what is installed cannot be locked."""
+    """A lock file cannot be read, or an installed provider cannot be locked."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class LockedOp:
         name: the built-in operator's name, or the custom op's.
         custom: whether it is a custom op.
         versions: the versions, ascending.
-        types: the types of tensors that the models' nodes read and write, ascending; empty for any.
+        types: the tensor types that the models' nodes read and write, ascending; empty for any.
         distribution: the package that serves it.
         composite: whether the name is a composite's.
-        fallback: whether it is asked only where another declines a node.
-        library: the name of the compiled library that it calls, "" if there is none.
-        library_hash: "sha256:..." over that file.
+        fallback: whether it is only asked about nodes that another kernel declines.
+        library: the name of the compiled library that it calls, "" if it calls none.
+        library_hash: "sha256:..." of that library.
     """
 
     name: str
@@ -59,12 +59,12 @@ class LockedOp:
 
     @property
     def key(self) -> Key:
-        """What tells it from other ops."""
+        """Identity of the op."""
         return self.name, self.custom, self.composite
 
     @property
     def op(self) -> Op:
-        """What resolvers call it."""
+        """The op as resolvers take it."""
         return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
@@ -118,7 +118,7 @@ class Lock:
         """Read a lock file.
 
         Raises:
-            LockError: the file cannot be read, or is none.
+            LockError: the file cannot be read, or is not a lock file.
         """
         try:
             text = read_file(path).decode("utf-8")
@@ -183,15 +183,15 @@ def _type(name: Any) -> TensorType:
     return TensorType[name]
 
 
-def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
-    """Lock what serves these needs now.
+def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
+    """Lock the present providers of needs.
 
     Args:
-        served: the ops, and who serves them.
+        served: the ops with their providers.
         models: the models that the needs came from.
 
     Raises:
-        LockError: something is served by code that no installed distribution brings, or a compiled library cannot be read.
+        LockError: a provider's code belongs to no installed distribution, or a compiled library cannot be read.
     """
     from oplet import __version__
 
@@ -243,7 +243,7 @@ def _digest(model: Model) -> str:
 
 
 def requirements(lock: Lock) -> str:
-    """The text of a requirements.txt that installs just what the lock has."""
+    """The text of a requirements.txt that installs exactly the locked distributions."""
     models = ", ".join(file_labels(name for name, _ in lock.models))
     pins = {"oplet": lock.oplet} | {package.name: package.version for package in lock.distributions}
     head = "# Made by `oplet select`" + (f" for {models}" if models and len(models) < 100 else "") + "."

@@ -1,4 +1,4 @@
-"""Code that registers just the ops that models need: a plugin module and a resolver in one."""
+"""Generated code that registers only the ops that models need; it is a plugin module and a resolver in one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from string import Template
 
 from oplet.ops.serving.resolver import ResolverEntry
-from oplet.tools.selection.files import file_labels
+from oplet.tools.selection.generated_files import file_labels
 from oplet.tools.selection.needs import OpNeed
-from oplet.tools.selection.serving import Served, kernel_path
+from oplet.tools.selection.providers import ServedOp, kernel_path
 
 __all__ = ["resolver_code"]
 
@@ -19,15 +19,15 @@ _IMPORTS = "from oplet import MutableOpResolver, hookimpl"
 _IMPORTS_WITH_TYPES = "from oplet import MutableOpResolver, TensorType, TypeLimit, hookimpl"
 
 
-def resolver_code(served: Sequence[Served], *, types: bool = False) -> str:
-    """The text of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
+def resolver_code(served: Sequence[ServedOp], *, types: bool = False) -> str:
+    """Source of a module with `register_ops(resolver)` and `resolver()`; the same needs give the same text.
 
     Args:
-        served: the ops, and who serves them.
-        types: refuse nodes that read or write other types of tensors than the models' nodes do.
+        served: the ops with their providers.
+        types: refuse nodes with other tensor types than those of the models' nodes.
 
     Raises:
-        SelectionError: a registration has no name that code could import it by.
+        SelectionError: a registration has no name to import it by.
     """
     from oplet import __version__
 
@@ -46,7 +46,7 @@ def _template(name: str) -> Template:
 
 
 def _what(needs: Sequence[OpNeed]) -> str:
-    """The first line of the docstring: one line, and a short one."""
+    """The first line of the generated docstring."""
     models = file_labels(model for need in needs for model in need.models)
     more = ", and others asked for by name" if any(not need.models for need in needs) else ""
     if not models:
@@ -57,8 +57,8 @@ def _what(needs: Sequence[OpNeed]) -> str:
     return f"The operators that {listed} need{'s' if len(models) == 1 else ''}, in just these versions{more}."
 
 
-def _registrations(served: Sequence[Served], types: bool) -> list[str]:
-    """A block for each package, and behind them one for each that is asked where those decline."""
+def _registrations(served: Sequence[ServedOp], types: bool) -> list[str]:
+    """Blocks of registrations: one for each package, then those of the fallbacks."""
     lines = _blocks([(each.need, each.entries) for each in served], types)
     for place in range(max((len(each.fallbacks) for each in served), default=0)):
         behind = [(each.need, each.fallbacks[place]) for each in served if place < len(each.fallbacks)]
@@ -87,13 +87,13 @@ def _blocks(served: Sequence[tuple[OpNeed, tuple[ResolverEntry, ...]]], types: b
 
 
 def _call(function: str, arguments: Sequence[str]) -> list[str]:
-    """A call as the formatter writes it: on one line, or one argument a line."""
+    """A call as a code formatter writes it: on one line, or one argument per line."""
     line = f"    {function}({', '.join(arguments)})"
     return [line] if len(line) <= _WIDTH else [f"    {function}(", *(f"        {a}," for a in arguments), "    )"]
 
 
 def _quoted(text: str) -> str:
-    """A literal in ASCII, between double quotes unless there are some in it."""
+    """An ASCII string literal, in double quotes unless it contains some."""
     literal = ascii(text)
     if literal.startswith("'") and '"' not in literal and "\\'" not in literal:
         literal = f'"{literal[1:-1]}"'
