@@ -36,7 +36,7 @@ def test_one_command_measures_everything_and_writes_it_down(models, tmp_path, mo
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
     pytest.importorskip("ai_edge_litert")
     out = tmp_path / "out"
-    sections = ("latency", "start", "loading", "arena", "dispatch", "batch", "threads", "engines")
+    sections = ("latency", "start", "loading", "arena", "dispatch", "native", "batch", "threads", "engines")
     done = run(models, "--least-bytes", 0, "--rounds", 2, "--out", out, "--only", *sections)
     assert done.returncode == 0, done.stderr
     data = json.loads((out / "results.json").read_text())
