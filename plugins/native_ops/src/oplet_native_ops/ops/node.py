@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Allocation, Context, Node, Tensor, TensorType, decline, ensure
+from oplet import Allocation, Context, Node, Tensor, TensorType, decline
 from oplet.errors import InvokeError, PrepareError
 from oplet_native_ops.ops.entry import Kernel
 from oplet_native_ops.shim import layouts
@@ -40,7 +40,9 @@ class NativeNode:
         self._graph = NativeGraph(len(context.tensors), context.num_threads)
         self._custom = isinstance(options, bytes)
         # The library may keep the address.
-        self._options = ctypes.create_string_buffer(options, len(options)) if isinstance(options, bytes) and options else options or None
+        self._options = (
+            ctypes.create_string_buffer(options, len(options)) if isinstance(options, bytes) and options else options or None
+        )
         self._node: Any = None
         self._own: list[Tensor] = []
         self._added: list[tuple[Tensor, int]] = []
@@ -255,4 +257,5 @@ def _check_types(tensors: list[Tensor]) -> None:
             decline(f"{tensor} is of a type that compiled operators cannot be given.")
         if tensor.quantization is not None and tensor.quantization.block_size:
             decline(f"{tensor} is quantized by blocks, which compiled operators cannot be told.")
-        ensure(tensor.type in TYPE_NUMBERS, lambda tensor=tensor: f"{tensor} is of a type that LiteRT's C API does not have.")
+        if tensor.type not in TYPE_NUMBERS:
+            decline(f"{tensor} is of a type that LiteRT's C API does not have.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import ClassVar
 
 __all__ = ["Address", "Call", "IntArray", "Memory", "Node", "Status", "Tensor", "array_values"]
 
@@ -14,7 +15,7 @@ class Status:
 
     OK = 0
     OUTPUT_SHAPE_NOT_KNOWN = 9
-    NAMES = {
+    NAMES: ClassVar = {
         1: "kTfLiteError",
         2: "kTfLiteDelegateError",
         3: "kTfLiteApplicationError",
