@@ -148,6 +148,9 @@ def test_no_page_says_that_litert_takes_no_custom_op() -> None:
     for page in PAGES:
         text = " ".join(page.read_text("utf-8").split())
         assert not re.search(r"LiteRT[^.]{0,60}(cannot|can not|never|no way)[^.]{0,40}(custom op|delegate)", text), page
+        assert not re.search(
+            r"(native|compiled|shared)[^.]{0,30}librar[^.]{0,60}(LiteRT only|do not load|cannot be loaded here)", text
+        ), page
     for words in ("custom_op_registerers", "compiled"):
         assert words in (ROOT / "README.md").read_text("utf-8")
 

@@ -28,7 +28,7 @@ __all__ = ["Descriptions"]
 _INSIDE_LITERT = {
     "_native_handle": "it is the address of a C++ object; ops and delegates of your own are registered in Python, or come as plugins",
     "_interpreter": "it wraps a C++ object; call the interpreter's own methods",
-    "_custom_op_registerers": "they are names of C++ symbols; give op_resolver, or functions to InterpreterWithCustomOps",
+    "_custom_op_registerers": "they are C++ symbols, or functions that get a C++ object; give op_resolver, or functions to InterpreterWithCustomOps",
     "_delegates": "delegation_reports() tells which delegates were applied",
 }
 
