@@ -127,7 +127,7 @@ class Kernel(DelegateKernel):
 def test_a_delegate_s_kernels_are_nodes(oplet, model, monkeypatch):
     ours = PluginManager()
     ours.registry().add("tanh", Tanh)
-    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self: ours)
+    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self, libraries=None: ours)
     result = measured(oplet, model, "--delegate", "tanh")
     assert result["delegated"] == [{"delegate": "tanh", "nodes": 2, "of": 3}]
     assert [(node["op"], node["calls"]) for node in result["profile"]["nodes"]] == [("tanh", 1), ("ADD", 1), ("tanh", 1)]

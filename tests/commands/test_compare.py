@@ -64,7 +64,7 @@ def compare(oplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Calla
     ours = PluginManager()
     ours.registry().add("shifted", Shifted)
     ours.registry().add("refusing", Refusing)
-    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self: ours)
+    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self, libraries=None: ours)
 
     def run(model: bytes, *arguments: object) -> Any:
         path = tmp_path / "model.tflite"

@@ -71,7 +71,7 @@ def _zero(tensor: Any) -> int:
 def compare(oplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     ours = PluginManager()
     ours.registry().add("spoiling", Spoiling)
-    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self: ours)
+    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self, libraries=None: ours)
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
 
     def run(model: bytes, *arguments: object) -> Any:
