@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from oplet import Context, MutableOpResolver, Node, Registration, TensorType, ensure, ensure_type
-from oplet.testing import OpContract, Spec, one_op_model
+from oplet.testing import OpContract, Spec, first_failure, one_op_model, op_contract
 
 VECTOR = Spec("float32", [4])
 CHECKS = sorted(name for name in dir(OpContract) if name.startswith("test_"))
@@ -362,3 +363,20 @@ def test_a_contract_that_names_too_few_inputs_says_so() -> None:
     contract = contract_of(resolver_of(GOOD), inputs=[np.zeros(4, np.float32)] * 2)
     with pytest.raises(AssertionError, match="has 1 inputs, the contract names 2"):
         contract.test_inputs_are_not_written()
+
+
+def test_the_first_check_that_fails_is_named_and_the_longest_come_last() -> None:
+    assert first_failure(contract_of(resolver_of(GOOD))) == ""
+    wrong = a_product_with_three().invoke
+    assert first_failure(contract_of(resolver_of(Registration(prepare=checked, invoke=wrong)))) == (
+        "test_the_answers_are_those_of_the_reference"
+    )
+    ran: list[str] = []
+    noted = {check: staticmethod(lambda check=check: ran.append(check)) for check in CHECKS}
+    assert first_failure(contract_of(resolver_of(GOOD), **noted)) == ""
+    assert sorted(ran) == CHECKS
+    assert ran[-2:] == ["test_many_runs_take_no_more_memory_than_few", "test_two_interpreters_know_nothing_of_each_other"]
+
+
+def test_the_examples_in_the_documentation_run() -> None:
+    assert doctest.testmod(op_contract).failed == 0
