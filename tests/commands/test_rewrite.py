@@ -24,11 +24,6 @@ GROUPS = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / fo
 needs_recordings = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
 
 
-@pytest.fixture
-def digits(examples):
-    return examples / "digits" / "digits_int8.tflite"
-
-
 def run(model, *inputs, key=None):
     """The outputs of oplet and of LiteRT."""
     content = model.to_bytes() if isinstance(model, Model) else model

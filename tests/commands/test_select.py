@@ -47,11 +47,6 @@ def _numpy_kernels(monkeypatch):
     default_manager.cache_clear()
 
 
-@pytest.fixture
-def digits(examples):
-    return examples / "digits" / "digits_int8.tflite"
-
-
 def load(path: Path | str, text: str = ""):
     """The module of a file, or of a text."""
     spec = importlib.util.spec_from_loader(f"made_{abs(hash(str(path)))}", loader=None)

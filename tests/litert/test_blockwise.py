@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,6 @@ from oplet.schema.options import BatchMatMulOptions, DequantizeOptions, FullyCon
 from oplet.testing import run_op
 
 Array = np.ndarray[Any, Any]
-#: The compiled kernels with numpy's, and these alone.
-ENGINES: dict[str, list[str]] = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}
 LIMITS = {TensorType.INT8: 128, TensorType.INT4: 8, TensorType.INT2: 2}
 KINDS = list(LIMITS)
 
@@ -28,21 +25,6 @@ class Blocks(NamedTuple):
 
     tensor: int
     values: Array
-
-
-@pytest.fixture(params=list(ENGINES))
-def engine(request: pytest.FixtureRequest) -> list[str]:
-    if request.param == "compiled":
-        pytest.importorskip("oplet_numba_ops")
-    return ENGINES[request.param]
-
-
-@pytest.fixture(scope="module")
-def litert() -> Iterator[LiteRT]:
-    pytest.importorskip("ai_edge_litert.interpreter")
-    server = LiteRT()
-    yield server
-    server.close()
 
 
 def add_weights(
@@ -259,7 +241,7 @@ def test_rows_that_are_gathered_of_a_table_in_blocks_are_its_integers(litert: Li
     graph.add_operator("GATHER", [made.tensor, numbers], [y], GatherOptions(axis=0), version=8)
     model, picked = builder.build().to_bytes(), np.array([3, 0, 9], np.int32)
     answer = litert.run(Case(model, [[picked]]), "BUILTIN_REF", seconds=30)
-    np.testing.assert_array_equal(run(model, picked, ENGINES["numpy"]), answer.outputs[0][0])
+    np.testing.assert_array_equal(run(model, picked, ["builtin_ops"]), answer.outputs[0][0])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -297,4 +279,4 @@ def test_scales_that_do_not_fit_the_blocks_are_refused() -> None:
     graph.set_outputs(y)
     graph.add_operator("FULLY_CONNECTED", [x, weights], [y], FullyConnectedOptions())
     with pytest.raises(OpletError, match="12 scales for blocks of 32; its rows are made of 8 blocks"):
-        run(model.build().to_bytes(), np.ones((1, 64), np.float32), ENGINES["numpy"])
+        run(model.build().to_bytes(), np.ones((1, 64), np.float32), ["builtin_ops"])

@@ -97,14 +97,6 @@ def complaint(resized: list[Array] | OpletError, fresh: list[Array] | OpletError
     return ""
 
 
-@pytest.fixture(scope="module")
-def litert() -> Iterator[LiteRT]:
-    pytest.importorskip("ai_edge_litert.interpreter")
-    server = LiteRT()
-    yield server
-    server.close()
-
-
 def beside_litert(litert: LiteRT, content: bytes, inputs: list[Array], ours: list[Array] | OpletError) -> str:
     """How an answer contradicts each of LiteRT's ways that runs the model on these inputs; "" if it equals one, or none runs.
 
