@@ -433,14 +433,7 @@ def test_real_models_run_on_their_own_ops_alone(group, tmp_path):
 
 
 def run(interpreter, inputs):
-    for details, value in zip(interpreter.get_input_details(), inputs):
-        if tuple(details["shape"]) != value.shape:
-            interpreter.resize_tensor_input(details["index"], value.shape)
-    interpreter.allocate_tensors()
-    for details, value in zip(interpreter.get_input_details(), inputs):
-        interpreter.set_tensor(details["index"], value.astype(object) if value.dtype.kind == "S" else value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+    return invoke(interpreter, *(value.astype(object) if value.dtype.kind == "S" else value for value in inputs), resize=True)
 
 
 def test_no_file_is_written_where_another_cannot_be(oplet, examples, tmp_path):

@@ -16,7 +16,7 @@ from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.schema.options import BatchMatMulOptions, SoftmaxOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import OpContract, run_op
+from oplet.testing import OpContract, litert_interpreter, run_op
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -135,12 +135,11 @@ def _operands(batch: int, time: int, heads: int, size: int, length: int) -> list
 @pytest.mark.parametrize("masked", [-np.inf, float(np.finfo(np.float32).min), -1e30, -1e9, -100.0, -90.0, -0.0])
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_masks_of_every_size_do_what_they_do_in_xnnpack(groups: int, masked: float) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     operands = [normal(1, 3, 4, 8), normal(1, 6, groups, 8), normal(1, 6, groups, 8), np.zeros((1, 1, 3, 6), np.float32)]
     operands[3][0, 0, 0, 2:] = masked
     operands[3][0, 0, 1, :] = masked  # nothing to attend to
     content = model(*operands)
-    ours, theirs = (run(content, *operands, make=make) for make in (Interpreter, litert.Interpreter))
+    ours, theirs = (run(content, *operands, make=make) for make in (Interpreter, litert_interpreter()))
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
     assert np.isnan(ours[0, 1]).all() == math.isinf(masked)
 
@@ -148,7 +147,6 @@ def test_masks_of_every_size_do_what_they_do_in_xnnpack(groups: int, masked: flo
 @settings(max_examples=40, deadline=None)
 @given(cases())
 def test_what_xnnpack_takes_it_computes_alike(case: tuple[list[Array], dict[str, float]]) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     operands, attributes = case
     q, k, v, *masks = operands
     v = v.repeat(9, -1)[..., : q.shape[-1]]
@@ -158,7 +156,7 @@ def test_what_xnnpack_takes_it_computes_alike(case: tuple[list[Array], dict[str,
     masks = [np.broadcast_to(mask, (*mask.shape[:-1], k.shape[1])).copy() for mask in masks]
     operands = [q, k, np.ascontiguousarray(v), *masks]
     content = model(*operands, attributes=attributes)
-    ours, theirs = (run(content, *operands, make=make) for make in (Interpreter, litert.Interpreter))
+    ours, theirs = (run(content, *operands, make=make) for make in (Interpreter, litert_interpreter()))
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
@@ -320,11 +318,12 @@ def _why(content: bytes) -> str:
 
 
 def test_another_package_s_attention_goes_before_this_one() -> None:
-    def prepare(context: Any, node: Any) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
     resolver = MutableOpResolver()
-    resolver.add_composite(NAME, Registration(prepare=prepare, invoke=lambda context, node: node.outputs[0].data.fill(7)))
+    registration = Registration(
+        prepare=lambda context, node: context.resize_tensor(node.outputs[0], node.inputs[0].shape),
+        invoke=lambda context, node: node.outputs[0].data.fill(7),
+    )
+    resolver.add_composite(NAME, registration)
     operands = usual()
     assert (run(model(*operands), *operands, op_resolver=resolver) == 7).all()
 
