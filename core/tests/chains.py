@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from oplet import Context, Delegate, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
-from oplet.testing import Spec, chain_graph, graph_model, invoke
+from oplet import Context, Delegate, DelegateKernel, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
+from oplet.testing import Spec, chain_graph, elementwise, graph_model, invoke
 
-__all__ = ["ADD_ONE", "F32", "add_chain", "add_one", "adding", "answer", "double", "interpret", "like_input"]
+__all__ = ["ADD_ONE", "F32", "Computes", "add_chain", "add_one", "adding", "answer", "double", "interpret", "like_input"]
 
 F32 = np.float32
 X = Spec(F32, [3])
@@ -30,6 +30,19 @@ def double(context: Context, node: Node) -> None:
 
 
 ADD_ONE = Registration(prepare=like_input, invoke=add_one)
+
+
+class Computes(DelegateKernel):
+    """A delegate's kernel for one node, which computes an elementwise function of its inputs."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.registration = elementwise(function)
+
+    def prepare(self, context: Context, node: Node) -> None:
+        self.registration.prepare(context, node)
+
+    def invoke(self, context: Context, node: Node) -> None:
+        self.registration.invoke(context, node)
 
 
 def add_chain(

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.tests.chains import answer
+from core.tests.chains import Computes, answer, like_input
 from flatbuffers import flexbuffers
 
 from oplet import (
     Composite,
     Context,
     DelegateContext,
-    DelegateKernel,
     DelegateParams,
     Interpreter,
     MutableOpResolver,
@@ -55,7 +54,7 @@ def model(*ops: Op, **more: Any) -> bytes:
 def times(factor: float, check: Callable[[Node], None] = lambda node: None, **more: Any) -> Registration:
     def prepare(context: Context, node: Node) -> None:
         check(node)
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+        like_input(context, node)
 
     def invoke(context: Context, node: Node) -> None:
         np.multiply(node.inputs[0].data, factor, node.outputs[0].data)
@@ -440,15 +439,7 @@ class Claims(SimpleDelegate):
         return node.op_name == "STABLEHLO_COMPOSITE"
 
     def create_kernel(self, params: DelegateParams) -> Any:
-        return Fills()
-
-
-class Fills(DelegateKernel):
-    def prepare(self, context: Context, node: Node) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-    def invoke(self, context: Context, node: Node) -> None:
-        node.outputs[0].data.fill(-1)
+        return Computes(lambda x: np.full_like(x, -1))
 
 
 asked: list[tuple[int, str]] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.tests.chains import answer, like_input
+from core.tests.chains import Computes, answer, like_input
 from flatbuffers import flexbuffers
 
 from oplet import (
@@ -323,15 +323,7 @@ class Doubling(SimpleDelegate):
         return node.op_name == "Own"
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-        return DoublingKernel()
-
-
-class DoublingKernel(DelegateKernel):
-    def prepare(self, context: Context, node: Node) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-    def invoke(self, context: Context, node: Node) -> None:
-        node.outputs[0].data[...] = 2 * node.inputs[0].data
+        return Computes(lambda x: 2 * x)
 
 
 def test_a_delegate_claims_a_node_that_everybody_declines_and_gives_it_back_to_whoever_serves_it() -> None:
@@ -436,15 +428,14 @@ def test_every_error_of_a_kernel_names_its_package_and_its_version(
 
 
 def test_errors_of_a_delegate_s_kernel_name_the_delegate() -> None:
-    class Broken(DoublingKernel):
-        def invoke(self, context: Context, node: Node) -> None:
-            raise ValueError("out of order")
+    def fail(x: Any) -> Any:
+        raise ValueError("out of order")
 
     class Breaking(Doubling):
         name = "breaking"
 
         def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-            return Broken()
+            return Computes(fail)
 
     delegate: Delegate = Breaking()
     interpreter = Interpreter(
