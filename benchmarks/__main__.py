@@ -22,7 +22,7 @@ from benchmarks.latency import latency
 from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.tools.children import run_python
 
 _HERE = Path(__file__).resolve().parent
@@ -72,8 +72,8 @@ def main() -> None:
             else:
                 section.lines += ["", "There is no picture: matplotlib is not installed."]
         report.append(section.markdown)
-        write_whole(arguments.out / "results.md", "\n".join(report))
-        write_whole(arguments.out / "results.json", json.dumps(data, indent=1))
+        write_atomically(arguments.out / "results.md", "\n".join(report))
+        write_atomically(arguments.out / "results.json", json.dumps(data, indent=1))
     print("\n".join(report))
 
 

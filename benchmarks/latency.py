@@ -18,7 +18,7 @@ from benchmarks import common, runners  # first: it has BLAS use one thread
 
 import numpy as np  # isort: skip
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 
 __all__ = ["latency", "ratio_of"]
 
@@ -132,7 +132,7 @@ def main() -> None:
     section = latency(found, arguments.rounds, arguments.onnx, tell=lambda line: print(line, file=sys.stderr, flush=True))
     print(section.markdown)
     if arguments.markdown:
-        write_whole(arguments.markdown, section.markdown)
+        write_atomically(arguments.markdown, section.markdown)
 
 
 if __name__ == "__main__":

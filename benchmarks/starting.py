@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from oplet import Interpreter
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.tools.building.packing.programs import build_program
 from oplet.tools.children import run_python
 
@@ -99,7 +99,7 @@ def main() -> None:
         lines.append(f"| {runner} | {statistics.median(seconds) * 1e3:.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
     print("\n".join(lines))
     if arguments.markdown:
-        write_whole(arguments.markdown, "\n".join(lines) + "\n")
+        write_atomically(arguments.markdown, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from fuzz.report import report_of
 from fuzz.run_model import watch_warnings
 from fuzz.uses import make_folder
 from fuzz.worker import model_of, outcome_of
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
                 archive.writestr(zipfile.ZipInfo(f"{number} {name.replace('/', ' ')}.tflite"), data, zipfile.ZIP_DEFLATED)
         return 0
     for name, data in load_seeds():
-        write_whole(chosen.folder / f"{name}.tflite", data)
+        write_atomically(chosen.folder / f"{name}.tflite", data)
     return 0
 
 
@@ -91,7 +91,7 @@ def _show(chosen: argparse.Namespace) -> int:
     seeds = load_seeds(places)
     name, data = model_of(seeds, chosen.number)
     if chosen.save:
-        write_whole(chosen.save, data)
+        write_atomically(chosen.save, data)
     engine = chosen.engine or engine_of(chosen.number, turns)
     print(f"a mutation of {name}, {len(data)} bytes; {engine}, {limits_of(chosen.number)} limits", flush=True)
     watch_warnings()

@@ -23,7 +23,7 @@ from typing import Any
 
 from fuzz.engines import TURNS, engine_of, limits_of, turns_of
 from fuzz.worker import PROGRESS
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.tools.children import python_process
 
 __all__ = ["BAD", "Campaign"]
@@ -210,7 +210,7 @@ class Campaign:
     def save(self) -> None:
         """Write counts and findings to the state's file."""
         if self.state is not None:
-            write_whole(self.state, json.dumps(self.content(), indent=1))
+            write_atomically(self.state, json.dumps(self.content(), indent=1))
 
     def content(self) -> dict[str, Any]:
         """What the state's file holds."""

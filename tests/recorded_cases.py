@@ -42,7 +42,7 @@ def grader() -> ModuleType:
 @cache
 def _served() -> Collection[str]:
     """The operators that installed packages serve."""
-    return {claim.op if isinstance(claim.op, str) else claim.op.name for claim in PluginManager().resolver().claims()}
+    return {entry.op if isinstance(entry.op, str) else entry.op.name for entry in PluginManager().resolver().entries()}
 
 
 def verdicts(group: Path) -> Iterator[tuple[str, str, str]]:

@@ -85,7 +85,7 @@ def test_a_program_holds_the_part_of_the_core_that_runs_models(pyz: Path) -> Non
         "oplet/app.py",
         "oplet/runtime/interpreter.py",
         "oplet/schema/decode.py",
-        "oplet/schema/decoder.py",
+        "oplet/schema/table_decoder.py",
         "digits_app/__init__.py",
     } <= modules
     assert "oplet/models/digits_int8.tflite" in names

@@ -15,7 +15,7 @@ import pytest
 
 from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType, kernel_registration
 from oplet.cli.settings import Settings
-from oplet.delegates.text import parse_delegate
+from oplet.delegates.specifier import parse_delegate
 from oplet.errors import DelegateError
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import Conv2DOptions, ReducerOptions, WhileOptions

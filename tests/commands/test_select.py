@@ -82,7 +82,7 @@ def test_the_resolver_runs_its_model_and_nothing_else(oplet, digits, tmp_path):
     made = tmp_path / "resolver.py"
     assert oplet("select", digits, "-o", made).code == 0
     resolver = load(made).resolver()
-    served = {(claim.op, claim.min_version, claim.max_version) for claim in resolver.claims()}
+    served = {(entry.op, entry.min_version, entry.max_version) for entry in resolver.entries()}
     assert served == {(need.op, v, v) for need in needs_of([digits]) for v in need.versions}
     interpreter = Interpreter(str(digits), op_resolver=resolver, plugins=[])
     for got, want in zip(answer(interpreter), answer(Interpreter(str(digits)))):
@@ -110,7 +110,7 @@ def test_an_op_by_name_has_its_versions_and_a_custom_op_its_attribute(oplet, tmp
     resolver = load(made).resolver()
     assert resolver.versions(BuiltinOperator.CONV_2D) == [2, 3]
     assert resolver.versions(BuiltinOperator.ADD) == [1, 3]
-    assert [claim.target for claim in resolver.claims("Atan")] == ["oplet_atan_op:ATAN"]
+    assert [entry.target for entry in resolver.entries("Atan")] == ["oplet_atan_op:ATAN"]
     assert resolver.find_op("Atan", 1) is not None
     text = made.read_text()
     assert f"# oplet-atan-op {importlib_metadata.version('oplet-atan-op')}" in text
@@ -149,7 +149,7 @@ def test_names_from_a_hostile_model_stay_text(tmp_path):
     path = write_model(tmp_path / 'x"""\nimport os.tflite', (name, 1))
     text = resolver_code(serve(needs_of([path]), manager), types=True)
     assert text.isascii()
-    assert [claim.op for claim in load("hostile", text).resolver().claims()] == [name]
+    assert [entry.op for entry in load("hostile", text).resolver().entries()] == [name]
     assert "\nimport os" not in text
 
 
@@ -172,9 +172,9 @@ class Plugins(PluginManager):
 
 
 def test_a_registration_without_a_name_cannot_be_generated():
-    [claim] = Plugins("Nameless", Registration(invoke=lambda context, node: None)).made.claims()
+    [entry] = Plugins("Nameless", Registration(invoke=lambda context, node: None)).made.entries()
     with pytest.raises(SelectionError, match="Nameless of here has no name"):
-        kernel_path(claim)
+        kernel_path(entry)
 
 
 def test_types_that_no_model_has_are_refused(oplet, tmp_path):

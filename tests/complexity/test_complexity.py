@@ -91,7 +91,7 @@ def test_the_heaviest_models_stay_within_the_limits_with_compiled_kernels() -> N
 
     resolver = MutableOpResolver()
     register_ops(resolver)
-    compiled = {op_label(claim.op) for claim in resolver.claims()}
+    compiled = {op_label(entry.op) for entry in resolver.entries()}
     assert not found_in([case for case in CASES if ops_of(SEEDS[case.seed].data) & compiled][::2], "numba")
 
 

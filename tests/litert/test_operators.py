@@ -43,9 +43,9 @@ def test_litert_s_default_custom_ops_are_there(name: str) -> None:
 
 
 def test_every_kernel_lives_in_the_module_that_is_named_like_its_operator() -> None:
-    for claim in PluginManager(load=[PACKAGE]).resolver().claims():
-        if claim.provenance.distribution == PACKAGE and isinstance(claim.op, BuiltinOperator):
-            assert claim.target == f"oplet_builtin_ops.ops.{claim.op.name.lower()}:REGISTRATION"
+    for entry in PluginManager(load=[PACKAGE]).resolver().entries():
+        if entry.provenance.distribution == PACKAGE and isinstance(entry.op, BuiltinOperator):
+            assert entry.target == f"oplet_builtin_ops.ops.{entry.op.name.lower()}:REGISTRATION"
 
 
 def test_the_page_about_operators_is_not_stale(capsys: pytest.CaptureFixture[str]) -> None:

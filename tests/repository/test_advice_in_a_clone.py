@@ -16,7 +16,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import PluginManager
-from oplet.plugins import known, sources
+from oplet.plugins import install_commands, known_packages
 from oplet.testing.distributions import fake_distribution, installed
 
 FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
@@ -31,7 +31,7 @@ def of(folder: Path, **told: object) -> Callable[[], str]:
 @pytest.fixture
 def clone(monkeypatch: pytest.MonkeyPatch) -> Path:
     """An oplet that was installed from this clone."""
-    monkeypatch.setattr(sources, "_direct_url", of(ROOT, dir_info={"editable": True}))
+    monkeypatch.setattr(install_commands, "_direct_url", of(ROOT, dir_info={"editable": True}))
     return ROOT
 
 
@@ -58,13 +58,13 @@ def is_project(target: str) -> str:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_package_of_the_repository_is_advised_by_its_folder(clone: Path, package: str) -> None:
     for upgrade in (False, True):
-        assert [is_project(target) for target in targets(sources.installing(package, upgrade=upgrade))] == [package]
-    assert "up to date" in sources.installing(package, upgrade=True)
+        assert [is_project(target) for target in targets(install_commands.install_command(package, upgrade=upgrade))] == [package]
+    assert "up to date" in install_commands.install_command(package, upgrade=True)
 
 
 def test_what_the_package_requires_of_the_project_is_advised_with_it(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_installed", lambda package: False)
-    found = [is_project(target) for target in targets(sources.installing("oplet-numba-ops"))]
+    monkeypatch.setattr(install_commands, "_installed", lambda package: False)
+    found = [is_project(target) for target in targets(install_commands.install_command("oplet-numba-ops"))]
     assert found == ["oplet-builtin-ops", "oplet-numba-ops"]
 
 
@@ -80,10 +80,10 @@ def test_only_an_oplet_of_a_clone_that_is_still_there_is_advised_so(tmp_path: Pa
         lambda: json.dumps({"url": (ROOT / "core").as_uri(), "vcs_info": {}}),
     ]
     for note in notes:
-        monkeypatch.setattr(sources, "_direct_url", note)
-        assert sources.clone() is None
-        assert sources.installing("oplet-atan-op") == "pip install oplet-atan-op"
-        assert sources.installing("oplet", "cli") == 'pip install "oplet[cli]"'
+        monkeypatch.setattr(install_commands, "_direct_url", note)
+        assert install_commands.clone() is None
+        assert install_commands.install_command("oplet-atan-op") == "pip install oplet-atan-op"
+        assert install_commands.install_command("oplet", "cli") == 'pip install "oplet[cli]"'
 
 
 @pytest.mark.parametrize("name", ["plain", "with a space", "quote's", 'double"', "dollar$HOME", "brackets[x]", "ümlaut"])
@@ -92,9 +92,9 @@ def test_a_folder_of_any_name_is_one_word_for_the_shell(tmp_path: Path, monkeypa
     for folder in ("core", "plugins/atan_op"):
         (root / folder).mkdir(parents=True)
         shutil.copy(ROOT / folder / "pyproject.toml", root / folder)
-    monkeypatch.setattr(sources, "_direct_url", of(root))
+    monkeypatch.setattr(install_commands, "_direct_url", of(root))
     for package, extra, target in (("oplet-atan-op", "", "plugins/atan_op"), ("oplet", "cli", "core[cli]")):
-        command = sources.installing(package, extra)
+        command = install_commands.install_command(package, extra)
         echoed = subprocess.run(
             ["sh", "-c", command.replace("pip install", "printf %s")], capture_output=True, text=True, check=True
         )
@@ -103,20 +103,20 @@ def test_a_folder_of_any_name_is_one_word_for_the_shell(tmp_path: Path, monkeypa
 
 def test_a_version_that_the_clone_does_not_have_is_asked_of_an_index(clone: Path) -> None:
     version = metadata.version("oplet-atan-op")
-    assert is_project(targets(sources.installing("oplet-atan-op", version=version))[0]) == "oplet-atan-op"
-    assert sources.installing("oplet-atan-op", version="99.9") == "pip install oplet-atan-op==99.9"
+    assert is_project(targets(install_commands.install_command("oplet-atan-op", version=version))[0]) == "oplet-atan-op"
+    assert install_commands.install_command("oplet-atan-op", version="99.9") == "pip install oplet-atan-op==99.9"
 
 
 def test_a_package_of_others_is_advised_by_its_name(clone: Path) -> None:
     for name in ("oplet-somebody", "my-ops", "oplet-../core", "oplet-"):
-        assert targets(sources.installing(name)) == [name]
+        assert targets(install_commands.install_command(name)) == [name]
 
 
 def test_a_new_delegate_is_told_with_the_package_that_its_tests_need(clone: Path, oplet, tmp_path: Path, monkeypatch) -> None:
     printed = "".join(oplet("new-delegate", "first", "--directory", tmp_path / "first").out.split())
     assert f'cd{tmp_path}/first&&pipinstall-e".[test]"&&pytest' in printed
     assert "plugins/builtin_ops" not in printed, "it is installed here"
-    monkeypatch.setattr(sources, "_installed", lambda package: False)
+    monkeypatch.setattr(install_commands, "_installed", lambda package: False)
     printed = "".join(oplet("new-delegate", "second", "--directory", tmp_path / "second").out.split())
     assert f"pipinstall{clone}/plugins/builtin_ops&&cd{tmp_path}/second" in printed
     printed = "".join(oplet("new-op", "Third", "--directory", tmp_path / "third").out.split())
@@ -147,7 +147,7 @@ def test_every_advice_of_an_op_names_what_pip_finds_in_the_clone(clone: Path, tm
         commands = re.findall(r"pip install (?:--upgrade )?(\S+?)[.;]?(?= |$)", sentence)
         assert commands, sentence
         for target in commands:
-            assert is_project(target) in {*known._CUSTOM.values(), known.BUILTIN_OPS, "oplet"}, sentence
+            assert is_project(target) in {*known_packages._CUSTOM.values(), known_packages.BUILTIN_OPS, "oplet"}, sentence
 
 
 def test_no_sentence_of_the_core_names_a_package_of_the_project_behind_pip_install() -> None:
@@ -159,8 +159,8 @@ def test_no_sentence_of_the_core_names_a_package_of_the_project_behind_pip_insta
 @pytest.mark.slow
 def test_every_command_that_is_advised_installs_the_package(clone: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    commands = [sources.installing(package) for package in PACKAGES] + [
-        sources.installing("oplet", e) for e in ("cli", "build", "graph")
+    commands = [install_commands.install_command(package) for package in PACKAGES] + [
+        install_commands.install_command("oplet", e) for e in ("cli", "build", "graph")
     ]
     for number, command in enumerate(commands):
         target = tmp_path / str(number)

@@ -118,14 +118,14 @@ def test_only_one_module_writes_files() -> None:
         str(path.relative_to(CORE.parent)): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE in path.parents
     }
     found |= {str(path): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE not in path.parents}
-    assert found.pop("oplet/model/files/whole_file.py")
+    assert found.pop("oplet/model/files/atomic_write.py")
     for path in (
-        "oplet/model/files/ordinary.py",
+        "oplet/model/files/regular_files.py",
         "oplet/model/files/mapping.py",
     ):  # they open for reading, without waiting for a pipe
         assert all(call.startswith("os.open(") for call in found.pop(path))
         assert not re.search("O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", (CORE.parent / path).read_text())
-    assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.whole_file"
+    assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.atomic_write"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Example:
 
 from __future__ import annotations
 
-from oplet.plugins.chooser_seam import provide_chooser
+from oplet.plugins.registered_chooser import register_chooser
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
@@ -98,7 +98,7 @@ def _tuning_chooser() -> object:
     return partial(choose_as_told, version=__version__)
 
 
-provide_chooser(_tuning_chooser)
+register_chooser(_tuning_chooser)
 
 
 def __dir__() -> list[str]:

@@ -86,7 +86,7 @@ def test_a_composite_is_found_by_name_and_version_and_is_no_custom_op() -> None:
     assert served.find_op("my.twice", 0) is None
     assert served.find_op("my.twice", 1) is None
     assert served.versions(Composite("my.twice")) == [0]
-    assert [claim.op for claim in served.claims()] == [Composite("my.twice")]
+    assert [entry.op for entry in served.entries()] == [Composite("my.twice")]
 
 
 def test_composites_are_taken_over_with_everything_else() -> None:

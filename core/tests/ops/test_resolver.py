@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from oplet import BuiltinOperator, MutableOpResolver, Registration
 from oplet.errors import ResolverError
 from oplet.ops.serving.registration import Provenance
-from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
+from oplet.ops.serving.resolver import ChainOpResolver, OpResolver, ResolverEntry
 
 A = Registration(invoke=print)
 B = Registration(bind=lambda context, node: print)
@@ -53,12 +54,12 @@ def test_a_later_registration_replaces_an_earlier_one_in_its_versions() -> None:
     assert [f is not None and f.bind is B.bind for f in found] == [False, True, False]
 
 
-def test_an_entry_that_was_replaced_as_a_whole_is_gone_from_the_claims() -> None:
+def test_an_entry_that_was_replaced_as_a_whole_is_gone_from_the_entries() -> None:
     resolver = MutableOpResolver()
     resolver.add_custom("Atan", A)
     resolver.add_custom("Atan", B)
-    assert [claim.target for claim in resolver.claims("Atan")] == [B]
-    assert [claim.target for claim in resolver.claims()] == [B]
+    assert [entry.target for entry in resolver.entries("Atan")] == [B]
+    assert [entry.target for entry in resolver.entries()] == [B]
 
 
 def test_add_all_keeps_where_entries_came_from_and_replaces_what_both_have() -> None:
@@ -145,10 +146,26 @@ def test_a_chain_asks_the_first_resolver_first() -> None:
     assert (chain.why("Atan", 2), chain.why("Atan", 9)) == ("registered", "nobody registered it")
 
 
-def test_a_resolver_of_ones_own_needs_find_op_and_claims_alone() -> None:
+def test_a_resolver_of_ones_own_needs_find_op_and_entries_alone() -> None:
     class Only(OpResolver):
         def find_op(self, op: Any, version: int) -> Registration | None:
             return A if op == "Atan" else None
 
     assert Only().why("Atan", 1) == "registered"
     assert Only().why("Sign", 1) == "nobody registered it"
+
+
+def test_the_former_names_of_a_resolver_s_entries_keep_working() -> None:
+    resolver = MutableOpResolver()
+    resolver.add_custom("Atan", A, 1, 3)
+    assert list(resolver.claims("Atan")) == list(resolver.entries("Atan"))
+    assert resolver.claim_of("Atan", 2) is resolver.entry_of("Atan", 2) is not None
+
+    class Former(OpResolver):
+        def find_op(self, op: Any, version: int) -> Registration | None:
+            return resolver.find_op(op, version)
+
+        def claims(self, op: Any = None) -> Iterator[ResolverEntry]:
+            return resolver.entries(op)
+
+    assert Former().versions("Atan") == [1, 2, 3]

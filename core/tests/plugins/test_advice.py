@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oplet.plugins.known import known_distribution
+from oplet.plugins.known_packages import known_distribution
 
 
 @pytest.mark.parametrize(

@@ -143,11 +143,11 @@ def test_the_result_is_remembered_and_the_resolver_shared(rivals: Any) -> None:
 
 def test_claims_are_the_winning_ranges(rivals: Any) -> None:
     resolver = rivals.manager().resolver(prefer="fast")
-    assert [(c.min_version, c.max_version, str(c.provenance)) for c in resolver.claims("Atan")] == [
+    assert [(c.min_version, c.max_version, str(c.provenance)) for c in resolver.entries("Atan")] == [
         (1, 2, "oplet-fast 2.0"),
         (3, 3, "oplet-builtin 1.0"),
     ]
-    assert list(resolver.claims()) == list(resolver.claims("Atan"))
+    assert list(resolver.entries()) == list(resolver.entries("Atan"))
 
 
 def test_a_conflict_survives_being_copied_into_another_resolver(rivals: Any) -> None:

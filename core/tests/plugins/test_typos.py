@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from oplet import DelegateRegistry, PluginManager
-from oplet.delegates.text import parse_delegate
+from oplet.delegates.specifier import parse_delegate
 from oplet.errors import DelegateError, PluginError
 from oplet.plugins.selection import VARIABLES
 from oplet.tuning.remembering import FOLDER_VARIABLE

@@ -17,7 +17,7 @@ def node_of(*inputs: Tensor | None) -> Node:
 
 def constant(*values: float) -> Tensor:
     tensor = Tensor(0, "", TensorType.FLOAT32, (len(values),), allocation=Allocation.COMPUTED)
-    tensor.provide(np.array(values, F32))
+    tensor.set_memory(np.array(values, F32))
     return tensor
 
 
@@ -26,7 +26,7 @@ def test_a_value_is_kept_while_its_sources_are_the_same_constants() -> None:
     first = node.cached("sum", [source, None], lambda: [source.data.sum()])
     assert node.cached("sum", [source, None], lambda: [source.data.sum()]) is first
     assert node.cached("other", [source, None], lambda: [source.data.sum()]) is not first
-    source.provide(np.array([1, 2], F32))  # equal, but another constant
+    source.set_memory(np.array([1, 2], F32))  # equal, but another constant
     second = node.cached("sum", [source, None], lambda: [source.data.sum()])
     assert second is not first
     assert node.cached("sum", [source, constant(3)], lambda: [0]) is not second
@@ -41,6 +41,15 @@ def test_nothing_is_kept_of_what_is_no_constant() -> None:
         assert node.cached("sum", [source], lambda: float(source.data.sum())) == 2 * value
     source.allocation = Allocation.COMPUTED
     assert node.cached("sum", [source], lambda: float(source.data.sum())) == 10
+
+
+def test_the_cache_moves_with_a_node_that_another_kernel_serves_meanwhile() -> None:
+    source, node = constant(1, 2), node_of()
+    first = node.cached("sum", [source], lambda: [source.data.sum()])
+    saved, node.kernel_cache = node.kernel_cache, (None, None)
+    assert node.cached("sum", [source], lambda: [source.data.sum()]) is not first
+    node.kept = saved  # the former name
+    assert node.cached("sum", [source], lambda: [source.data.sum()]) is first
 
 
 def counting_model() -> tuple[bytes, MutableOpResolver]:

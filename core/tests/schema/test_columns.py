@@ -16,7 +16,7 @@ from oplet.runtime.limits import Limits
 from oplet.runtime.loading import load_nodes, load_tensors
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.schema import tables
-from oplet.schema.columns import Rows, as_rows
+from oplet.schema.columns import LazyTables, as_lazy_tables
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode
 from oplet.schema.enums import TensorType
@@ -55,10 +55,10 @@ def chain() -> tables.Model:
 
 def grouped(data: bytes) -> Model:
     model = Model.from_bytes(data)
-    [subgraph] = model.outline.subgraphs
-    assert isinstance(subgraph.tensors, Rows)
+    [subgraph] = model.lazy_root.subgraphs
+    assert isinstance(subgraph.tensors, LazyTables)
     assert subgraph.tensors.groups
-    assert isinstance(subgraph.operators, Rows)
+    assert isinstance(subgraph.operators, LazyTables)
     assert subgraph.operators.groups
     return model
 
@@ -78,18 +78,18 @@ def test_the_tables_that_are_made_later_are_those_that_are_made_at_once() -> Non
 def test_one_row_and_a_column_say_what_the_tables_say() -> None:
     data = encode(chain())
     expected = decode(tables.Model, memoryview(data)).subgraphs[0].tensors
-    rows = grouped(data).outline.subgraphs[0].tensors
-    assert [rows.picked(number) for number in range(len(rows))] == expected
+    rows = grouped(data).lazy_root.subgraphs[0].tensors
+    assert [rows.table_at(number) for number in range(len(rows))] == expected
     assert rows.column("type") == [tensor.type for tensor in expected]
     assert rows.column("name") == [tensor.name for tensor in expected]
     assert rows.column("shape") == [tuple(tensor.shape.tolist()) for tensor in expected]
     assert [row or None for row in rows.column("shape_signature")] == [
         None if tensor.shape_signature is None else tuple(tensor.shape_signature.tolist()) for tensor in expected
     ]
-    assert {number for number, _ in rows.having("shape_signature")} == {
+    assert {number for number, _ in rows.with_fields("shape_signature")} == {
         number for number, tensor in enumerate(expected) if tensor.shape_signature is not None
     }
-    assert list(as_rows(expected)) == list(rows) == expected
+    assert list(as_lazy_tables(expected)) == list(rows) == expected
     assert rows[3] == expected[3]
     assert rows[:2] == expected[:2]
     assert list(islice(rows.groups[0].column("is_variable"), 2)) == [False, False]
@@ -102,7 +102,7 @@ def test_tensors_and_nodes_are_the_same_however_they_were_read() -> None:
 
 
 def load(model: Model) -> list[object]:
-    [subgraph] = model.outline.subgraphs
+    [subgraph] = model.lazy_root.subgraphs
     tensors = load_tensors(model, subgraph, MemoryAccount(Limits(), model))
     nodes = load_nodes(model, subgraph, tensors)
     return [
@@ -219,3 +219,8 @@ def verified(model: Model) -> Model:
 def test_names_outside_ascii_are_read_among_many() -> None:
     names = [tensor.name for tensor in grouped(encode(chain())).root.subgraphs[0].tensors]
     assert names[2::2] == ["ü" * step for step in range(MANY)]
+
+
+def test_the_former_name_of_the_lazy_tables_keeps_working() -> None:
+    model = grouped(encode(chain()))
+    assert model.outline is model.lazy_root

@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
-        from oplet.plugins.sources import installing
+        from oplet.plugins.install_commands import install_command
 
-        sys.exit(f"oplet: the command needs more packages; install them: {installing('oplet', 'cli')}")
+        sys.exit(f"oplet: the command needs more packages; install them: {install_command('oplet', 'cli')}")
     settings = Settings()
     _log_to_stderr()
     try:

@@ -19,7 +19,7 @@ from oplet.errors import SignatureError, StateError, TensorError, text_of
 from oplet.model.verify.signatures import signature_faults
 from oplet.model.verify.verifier import verify
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
-from oplet.plugins.chooser_seam import chooser
+from oplet.plugins.registered_chooser import registered_chooser
 from oplet.runtime.describe.profiler import Profiler
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session
@@ -147,7 +147,7 @@ class Interpreter(ModelRuntime):
                 limits=limits,
                 use_mmap=use_mmap,
             )
-            self._choice, delegates, prefer = chooser()(delegates, self._model, self._manager, again, prefer)
+            self._choice, delegates, prefer = registered_chooser()(delegates, self._model, self._manager, again, prefer)
         self._resolver: OpResolver = self._manager.resolver(prefer)
         if op_resolver is not None:
             self._resolver = ChainOpResolver([op_resolver, self._resolver])

@@ -65,7 +65,7 @@ class Limits:
         Raises:
             LimitError: it has more nodes than `max_nodes`, or what describes its tensors would take more than `max_arena_bytes`.
         """
-        subgraphs = model.outline.subgraphs or ()
+        subgraphs = model.lazy_root.subgraphs or ()
         count = sum(len(subgraph.operators or ()) for subgraph in subgraphs)
         if self.max_nodes is not None and count > self.max_nodes:
             raise LimitError(f"{model.name} has {count} nodes; Limits(max_nodes={self.max_nodes}) allows no more.")

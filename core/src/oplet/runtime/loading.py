@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.reachability import read_outside
+from oplet.model.reachability import observable_tensors
 from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Quantization, Tensor, numpy_dtype
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
-from oplet.schema.columns import Columns, Rows, as_rows
+from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
     nodes = load_nodes(model, table, tensors)
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
-    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, read_outside(model.outline, index))
+    return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
@@ -64,9 +64,9 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     Args:
         memory: counts what constants take that are no views of the file.
     """
-    rows = as_rows(subgraph.tensors)
+    rows = as_lazy_tables(subgraph.tensors)
     tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
-    for index, table in rows.loose:
+    for index, table in rows.singles:
         tensors[index] = _load_tensor(model, index, table, memory)
     for group in rows.groups:
         _load_group(model, group, tensors, memory)
@@ -78,14 +78,14 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
         if tensor.index not in made:
             # An empty constant has no bytes by which the file could tell it from an activation.
             tensor.allocation = Allocation.CONSTANT
-            tensor.provide(np.empty(tensor.shape, tensor.dtype))
-    rows.forget()
+            tensor.set_memory(np.empty(tensor.shape, tensor.dtype))
+    rows.release()
     return tensors
 
 
 def _made(subgraph: tables.SubGraph) -> set[int]:
     """The tensors that a node or the caller writes."""
-    made = {index for vector in as_rows(subgraph.operators).column("outputs") for index in vector or ()}
+    made = {index for vector in as_lazy_tables(subgraph.operators).column("outputs") for index in vector or ()}
     return made.union(() if subgraph.inputs is None else subgraph.inputs.tolist())
 
 
@@ -108,7 +108,7 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryA
 
 def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tensor], memory: MemoryAccount) -> None:
     """The same for tensors whose tables have the same fields."""
-    numbers, column, values = group.numbers.tolist(), group.column, group.values
+    numbers, column, values = group.positions.tolist(), group.column, group.values
     for index, name, type, shape in zip(numbers, column("name"), column("type"), column("shape")):
         tensors[index] = Tensor(index, name or "", type, shape or ())
     for index, signature in zip(numbers, values["shape_signature"].tuples() if "shape_signature" in values else ()):
@@ -125,25 +125,25 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         for index, buffer, external in zip(numbers, column("buffer"), column("external_buffer")):
             if (buffer or external) and (raw := constant(buffer, external)) is not None:
                 _provide_constant(tensors[index], raw, memory)
-    for row, quantization in _quantizations(as_rows(values.get("quantization"))):
+    for row, quantization in _quantizations(as_lazy_tables(values.get("quantization"))):
         tensors[numbers[row]].quantization = quantization
 
 
 def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], memory: MemoryAccount) -> None:
     tensor.allocation = Allocation.CONSTANT
     sparse = tensor.sparsity is not None
-    tensor.provide_when_read(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
+    tensor.set_loader(partial(_read_constant, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
 
 
-def _quantizations(rows: Rows[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:
-    for row, table in rows.loose:
+def _quantizations(rows: LazyTables[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:
+    for row, table in rows.singles:
         if table.scale is not None:
             yield row, _quantization(table.scale, table.zero_point, table.quantized_dimension)
     for group in rows.groups:
         if "scale" in group.values:
             scales = group.values["scale"].views()
             found = map(_quantization, scales, group.views("zero_point"), group.column("quantized_dimension"))
-            yield from zip(group.numbers.tolist(), found)
+            yield from zip(group.positions.tolist(), found)
 
 
 def _quantization(scales: Array, zero_points: Array | None, dimension: int) -> Quantization | None:
@@ -152,14 +152,14 @@ def _quantization(scales: Array, zero_points: Array | None, dimension: int) -> Q
     return Quantization(scales, zero_points if zero_points is not None else np.zeros(len(scales), np.int64), dimension)
 
 
-def _blockwise_details(rows: Rows[tables.Tensor]) -> Iterator[tuple[int, tables.BlockwiseQuantization]]:
-    for index, table in rows.loose:
+def _blockwise_details(rows: LazyTables[tables.Tensor]) -> Iterator[tuple[int, tables.BlockwiseQuantization]]:
+    for index, table in rows.singles:
         if table.quantization is not None and isinstance(table.quantization.details, tables.BlockwiseQuantization):
             yield index, table.quantization.details
     for group in rows.groups:
-        for row, quantization in as_rows(group.values.get("quantization")).having("details"):
+        for row, quantization in as_lazy_tables(group.values.get("quantization")).with_fields("details"):
             if isinstance(quantization.details, tables.BlockwiseQuantization):
-                yield int(group.numbers[row]), quantization.details
+                yield int(group.positions[row]), quantization.details
 
 
 def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization, tensor: Tensor) -> Quantization:
@@ -247,22 +247,22 @@ def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
 
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:
     """The nodes of a subgraph, not yet resolved."""
-    rows = as_rows(subgraph.operators)
+    rows = as_lazy_tables(subgraph.operators)
     codes = rows.column("opcode_index")
     ops = {code: model.op_at(code) for code in set(codes)}
     given: Sequence[Tensor | None] = [*tensors, None]  # -1 stands for an input that is left out
     inputs, outputs, options = rows.column("inputs"), rows.column("outputs"), rows.column("builtin_options")
-    if rows.has("builtin_options_2"):
+    if rows.has_field("builtin_options_2"):
         options = [first if first is not None else second for first, second in zip(options, rows.column("builtin_options_2"))]
     nodes = []
     input_at, output_at = given.__getitem__, tensors.__getitem__
     for index, (code, read, written, of_node) in enumerate(zip(codes, inputs, outputs, options)):
         op, name, version = ops[code]
         nodes.append(Node(index, op, name, version, map(input_at, read or ()), map(output_at, written or ()), of_node))
-    if rows.has("intermediates"):
+    if rows.has_field("intermediates"):
         for node, between in zip(nodes, rows.column("intermediates")):
             node.intermediates = [tensors[i] for i in between or ()]
-    for index, table in rows.having("custom_options", "large_custom_options_offset"):
+    for index, table in rows.with_fields("custom_options", "large_custom_options_offset"):
         nodes[index].custom_options = model.custom_options(table)
-    rows.forget()
+    rows.release()
     return nodes

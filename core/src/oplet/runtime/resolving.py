@@ -127,7 +127,7 @@ def _too_new(op: BuiltinOperator, version: int, nodes: list[int], resolver: OpRe
     served = resolver.versions(op)
     if version < 1:
         return f"{first} {_needing(nodes, 'it').capitalize()}, and versions begin at 1: the file is damaged, convert the model again."
-    providers = sorted({str(claim.provenance) for claim in resolver.claims(op)})
+    providers = sorted({str(entry.provenance) for entry in resolver.entries(op)})
     return (
         f"{first} An older version of this builtin might be supported. Are you using an old TFLite binary with a newer model? "
         f"{_needing(nodes, f'version {version}').capitalize()}{_since(op, version)}; {' and '.join(providers)} serves {_ranges(served)}: "

@@ -393,7 +393,7 @@ def write_over(interpreter: Interpreter, values: Values, number: int) -> bool:
     given = [t for t in node.in_place if t in _inputs(interpreter) and t.nbytes == output.nbytes and not t.is_variable]
     if number >= len(given):
         return False
-    output.provide(given[number].data.reshape(-1).view(output.dtype).reshape(output.shape))
+    output.set_memory(given[number].data.reshape(-1).view(output.dtype).reshape(output.shape))
     segments[0].thunks[:] = [bind_node(interpreter._executors[0].context, node)]
     feed(interpreter, values)
     return True
@@ -425,7 +425,7 @@ def _make_constant(tensor: Tensor, value: NDArray[Any]) -> bool:
     data = np.array(value, tensor.dtype)
     data.flags.writeable = False
     tensor.allocation = Allocation.COMPUTED
-    tensor.provide(data)
+    tensor.set_memory(data)
     return True
 
 

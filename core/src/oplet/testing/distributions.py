@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
@@ -51,16 +51,16 @@ def fake_distribution(
     """
     info = site / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(parents=True)
-    write_whole(info / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    write_atomically(info / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     lines = [f"{key} = {value}" for key, value in (entry_points or {}).items()]
-    write_whole(info / "entry_points.txt", "\n".join([f"[{group}]", *lines, ""]))
+    write_atomically(info / "entry_points.txt", "\n".join([f"[{group}]", *lines, ""]))
     for module, source in (modules or {}).items():
         *parents, last = module.split(".")
         folder = site.joinpath(*parents)
         folder.mkdir(parents=True, exist_ok=True)
         for depth in range(len(parents)):
             site.joinpath(*parents[: depth + 1], "__init__.py").touch()
-        write_whole(folder / f"{last}.py", textwrap.dedent(source))
+        write_atomically(folder / f"{last}.py", textwrap.dedent(source))
     return site
 
 

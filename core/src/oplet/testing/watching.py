@@ -8,7 +8,7 @@ from typing import Any
 
 from oplet.ops.context import Context, Node
 from oplet.ops.serving.registration import Registration, Thunk
-from oplet.ops.serving.resolver import Claim, Op, OpResolver
+from oplet.ops.serving.resolver import Op, OpResolver, ResolverEntry
 
 __all__ = ["ASKED_FOR", "Fault", "Watch", "WatchingResolver"]
 
@@ -119,8 +119,8 @@ class WatchingResolver(Watch, OpResolver):
     def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
         return map(self.watched, self.inner.candidates(op, version))
 
-    def claims(self, op: Op | int | None = None) -> Iterator[Claim]:
-        return self.inner.claims(op)
+    def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
+        return self.inner.entries(op)
 
     def why(self, op: Op | int, version: int) -> str:
         return self.inner.why(op, version)

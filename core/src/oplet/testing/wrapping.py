@@ -133,7 +133,7 @@ class _Inside(Context):
         wanted = checked_shape(tensor, shape)
         if tensor.shape != wanted or not tensor.has_data or not tensor.data.flags.writeable:
             tensor.shape = wanted
-            tensor.provide(new_array(tensor))
+            tensor.set_memory(new_array(tensor))
             tensor.resized = True
 
     def set_dynamic(self, tensor: Tensor) -> None:
@@ -281,7 +281,7 @@ def _give_memory(inside: _Inside, node: Node, *, afresh: bool = False) -> None:
     for tensor in (*node.outputs, *node.temporaries):
         if not tensor.is_dynamic and not tensor.is_constant:
             if afresh:
-                tensor.provide(None)
+                tensor.set_memory(None)
             inside.resize_tensor(tensor, tensor.shape)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from oplet.delegates.text import AUTO, parse_delegate
+from oplet.delegates.specifier import AUTO, parse_delegate
 from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.plugins.selection import Preference
 from oplet.schema.enums import BuiltinOperator
@@ -187,7 +187,7 @@ def _trial(content: Mapping[str, Any]) -> Trial:
 
 
 def _builtins(model: Model) -> list[tuple[BuiltinOperator, int]]:
-    return [(BuiltinOperator(operator_code(code)), code.version) for code in model.outline.operator_codes or ()]
+    return [(BuiltinOperator(operator_code(code)), code.version) for code in model.lazy_root.operator_codes or ()]
 
 
 def auto_bounds(text: str) -> Bounds:

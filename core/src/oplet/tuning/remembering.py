@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet.errors import text_of
-from oplet.model.files.ordinary import read_file
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
+from oplet.model.files.regular_files import read_file
 from oplet.texts import logger_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         os.makedirs(os.path.dirname(os.path.dirname(path)), mode=0o700, exist_ok=True)
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         # Two processes may tune one model at once: each writes a file of its own and puts it in place whole.
-        write_whole(path, json.dumps({"key": dict(key), **content}, indent=1))
+        write_atomically(path, json.dumps({"key": dict(key), **content}, indent=1))
     except OSError as error:
         logger.warning(
             "The choice for this model cannot be remembered in '%s', the next interpreter measures again: %s; name a folder that can be "

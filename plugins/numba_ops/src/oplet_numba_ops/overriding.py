@@ -81,4 +81,4 @@ def needs_threads(context: Context, node: Node) -> None:
 
 def _let_go(node: Node) -> None:
     """Drop what was made of constants: the next provider makes its own."""
-    node.kept = None, None
+    node.kernel_cache = None, None

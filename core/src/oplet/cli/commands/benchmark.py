@@ -78,7 +78,7 @@ def benchmark(
     from oplet.cli.console import Printer, print_json
     from oplet.cli.notices import Teller
     from oplet.cli.progress import progress_bars
-    from oplet.model.files.whole_file import check_target
+    from oplet.model.files.atomic_write import check_target
     from oplet.tools.benchmarking.benchmark import Schedule, benchmark_model, parse_shape
 
     if not profile and (profile_html or trace or run_order):
@@ -214,7 +214,7 @@ def _mib(size: int | None) -> str:
 
 
 def _write_page(result: Benchmark, path: Path) -> None:
-    from oplet.model.files.whole_file import write_whole
+    from oplet.model.files.atomic_write import write_atomically
     from oplet.tools.benchmarking.profile_html import profile_page
 
     last = result.spans[-1]
@@ -232,7 +232,7 @@ def _write_page(result: Benchmark, path: Path) -> None:
         ("profiled inferences", str(result.profile.runs)),
     ]
     title = f"oplet benchmark: {os.path.basename(result.model)}"
-    write_whole(path, profile_page(title, facts, result.profile, events, result.names))
+    write_atomically(path, profile_page(title, facts, result.profile, events, result.names))
 
 
 def _as_json(result: Benchmark) -> dict[str, Any]:

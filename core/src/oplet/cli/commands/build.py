@@ -91,7 +91,7 @@ def build(
         hint = "--no-bytecode" if no_bytecode else "--python"
         raise typer.BadParameter("goes with --pyz.", param_hint=hint)
     from oplet.cli.console import print_json
-    from oplet.model.files.whole_file import check_folder
+    from oplet.model.files.atomic_write import check_folder
     from oplet.tools.building.build import build_wheel
     from oplet.tools.building.packing.app import INTERPRETER
     from oplet.tools.building.packing.programs import build_program

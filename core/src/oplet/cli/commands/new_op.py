@@ -43,11 +43,11 @@ def print_next_steps(folder: Path, needs: str = "") -> None:
         needs: a package of this project that its tests need.
     """
     from oplet.cli.console import Printer
-    from oplet.plugins.sources import installing_first
+    from oplet.plugins.install_commands import install_first
 
     printer = Printer()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         printer.line(str(file))
     printer.line()
-    first = installing_first(needs)
+    first = install_first(needs)
     printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")

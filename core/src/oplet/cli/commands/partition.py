@@ -39,7 +39,7 @@ def partition(
     from oplet.tools.partitioning.partition import partition_model
 
     if svg is not None:
-        from oplet.model.files.whole_file import check_target
+        from oplet.model.files.atomic_write import check_target
         from oplet.tools.partitioning.layout import ensure_layout
 
         ensure_layout()
@@ -49,10 +49,10 @@ def partition(
         sides, chosen = sides_of(model, delegate, plugins, progress=tell)
     result = partition_model(model, sides.make_delegates(), plugins)
     if svg is not None:
-        from oplet.model.files.whole_file import write_whole
+        from oplet.model.files.atomic_write import write_atomically
         from oplet.tools.partitioning.drawing import draw_partitioning
 
-        write_whole(svg, draw_partitioning(result))
+        write_atomically(svg, draw_partitioning(result))
     if format is Format.JSON:
         print_json({**_as_json(result), "choice": chosen})
     else:

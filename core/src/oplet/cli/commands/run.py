@@ -78,7 +78,7 @@ def run(
     from oplet.cli.commands.tune import delegates_of
     from oplet.cli.console import Printer, print_json
     from oplet.cli.notices import Teller
-    from oplet.model.files.whole_file import check_target
+    from oplet.model.files.atomic_write import check_target
     from oplet.tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet.tools.running.run import run_model
     from oplet.tools.running.showing import as_json, highest

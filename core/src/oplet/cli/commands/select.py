@@ -13,7 +13,7 @@ from oplet.cli.settings import AllCodes, Debug, Json, ModelFiles, Ops, PluginSwi
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.ops.serving.resolver import Claim
+    from oplet.ops.serving.resolver import ResolverEntry
     from oplet.plugins.manager import PluginManager
     from oplet.tools.selection.serving import Served
 
@@ -116,7 +116,7 @@ def _show(served: list[Served], written: list[Path], json: bool) -> None:
     for each in served:
         kind = " (composite)" if each.need.composite else " (custom)" if each.need.custom else ""
         types = ", ".join(type.name.lower() for type in each.need.types) or "any"
-        behind = "; what it declines: ".join(_packages(claims) for claims in (each.claims, *each.fallbacks))
+        behind = "; what it declines: ".join(_packages(entries) for entries in (each.entries, *each.fallbacks))
         rows.append((each.need.name + kind, _ranges(each), types, behind))
     printer.table("", ["op", "versions", "types", "served by"], rows)
     if written:
@@ -124,12 +124,12 @@ def _show(served: list[Served], written: list[Path], json: bool) -> None:
         printer.line(f"written: {', '.join(map(str, written))}")
 
 
-def _packages(claims: Iterable[Claim]) -> str:
-    return ", ".join(dict.fromkeys(str(claim.provenance) for claim in claims))
+def _packages(entries: Iterable[ResolverEntry]) -> str:
+    return ", ".join(dict.fromkeys(str(entry.provenance) for entry in entries))
 
 
 def _ranges(each: Served) -> str:
-    spans = ((c.min_version, c.max_version) for c in each.claims)
+    spans = ((c.min_version, c.max_version) for c in each.entries)
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
@@ -141,18 +141,18 @@ def _described(each: Served) -> dict[str, Any]:
         "versions": list(each.versions),
         "types": [type.name for type in each.need.types],
         "models": list(each.need.models),
-        "served_by": [_entry(claim) for claim in each.claims],
-        **({"fallbacks": [[_entry(claim) for claim in claims] for claims in each.fallbacks]} if each.fallbacks else {}),
+        "served_by": [_entry(entry) for entry in each.entries],
+        **({"fallbacks": [[_entry(entry) for entry in entries] for entries in each.fallbacks]} if each.fallbacks else {}),
     }
 
 
-def _entry(claim: Claim) -> dict[str, Any]:
+def _entry(entry: ResolverEntry) -> dict[str, Any]:
     return {
-        "distribution": claim.provenance.distribution,
-        "version": claim.provenance.version,
-        "plugin": claim.provenance.plugin,
-        "min_version": claim.min_version,
-        "max_version": claim.max_version,
+        "distribution": entry.provenance.distribution,
+        "version": entry.provenance.version,
+        "plugin": entry.provenance.plugin,
+        "min_version": entry.min_version,
+        "max_version": entry.max_version,
     }
 
 

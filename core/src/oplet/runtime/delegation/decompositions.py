@@ -22,7 +22,7 @@ def idle_decompositions(subgraphs: Sequence[Subgraph], model: Model) -> set[int]
     """The subgraphs that run only where a kernel declines a composite, which none of those that serve one now does."""
     if not any(_is_whole(node) for subgraph in subgraphs for node in subgraph.nodes):
         return set()
-    entries = entry_subgraphs(model.outline)
+    entries = entry_subgraphs(model.lazy_root)
     return _reached(subgraphs, entries, whole=False) - _reached(subgraphs, entries, whole=True)
 
 

@@ -116,7 +116,7 @@ class Descriptions:
 
     def _get_full_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
         full: dict[str, dict[str, dict[str, int]]] = {}
-        for signature in self._model.outline.signature_defs or []:
+        for signature in self._model.lazy_root.signature_defs or []:
             names = {"inputs": named_tensors(signature.inputs), "outputs": named_tensors(signature.outputs)}
             full.setdefault(signature.signature_key or "", names)
         return full
@@ -125,7 +125,7 @@ class Descriptions:
         return self._signature(signature_key).subgraph_index
 
     def _signature(self, key: str) -> tables.SignatureDef:
-        return next(s for s in self._model.outline.signature_defs or [] if s.signature_key == key)
+        return next(s for s in self._model.lazy_root.signature_defs or [] if s.signature_key == key)
 
     def _ensure_usable(self, signature_key: str) -> None:
         """Refuse a signature that names tensors which its subgraph does not have.
@@ -134,7 +134,7 @@ class Descriptions:
             SignatureError: it does, in LiteRT's words.
         """
         signature = self._signature(signature_key)
-        count = len((self._model.outline.subgraphs or [])[signature.subgraph_index].tensors or [])
+        count = len((self._model.lazy_root.subgraphs or [])[signature.subgraph_index].tensors or [])
         if stale := stale_names(signature, count):
             index = max(*named_tensors(signature.inputs).values(), *named_tensors(signature.outputs).values(), 0)
             raise SignatureError(

@@ -49,7 +49,7 @@ def _give(context: KernelContext, node: Node, declined: Declined) -> None:
         raise declined
     if node.providers is None:
         node.providers = _providers(context, node, started=node in context.subgraph.initialized)
-    if not node.providers.hand_on(str(declined)):
+    if not node.providers.advance(str(declined)):
         told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in node.providers.declined)
         raise Declined(f"nobody serves the node: {told}.")
 

@@ -190,7 +190,7 @@ class Executor:
             if type is not None:
                 self.context.set_type(tensor, type)
             tensor.shape = checked_shape(tensor, shape)
-            tensor.provide(None)
+            tensor.set_memory(None)
             self.subgraph.invalidate()
 
     # State and memory ----------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Executor:
             memory.give_back(node)
         for tensor in subgraph.tensors:
             if tensor.allocation in (Allocation.ARENA, _DYNAMIC):
-                tensor.provide(None)
+                tensor.set_memory(None)
                 memory.give_back(tensor)
 
     def _release_dynamic(self) -> None:
@@ -229,7 +229,7 @@ class Executor:
         bound += [tensor for segment in segments[1:] for tensor, _ in segment.requests]
         for tensor in bound:
             if tensor.index not in self.subgraph.read:
-                tensor.provide(None)
+                tensor.set_memory(None)
                 self.session.memory.give_back(tensor)
         del segments[1:]
 
@@ -244,8 +244,8 @@ class Executor:
                 free(self.context, list(subgraph.initialized))
         finally:
             for node in subgraph.nodes:
-                node.forget()
+                node.release()
             subgraph.folded.clear()
             for tensor in subgraph.tensors:  # now, and not when Python happens to look for cycles
                 if tensor.allocation is not Allocation.CONSTANT:
-                    tensor.provide(None)
+                    tensor.set_memory(None)

@@ -66,7 +66,7 @@ def _run(context: KernelContext, node: Node) -> None:
     for tensor in (*node.outputs, *node.temporaries):
         if tensor.allocation is not _DYNAMIC:
             # A variable that nobody writes yet is 0; a constant is written now, from one end to the other.
-            tensor.provide(context.new_array(tensor, zeroed=tensor.is_variable))
+            tensor.set_memory(context.new_array(tensor, zeroed=tensor.is_variable))
     thunk = bind_node(context, node)
     try:
         thunk()
@@ -80,5 +80,5 @@ def _run(context: KernelContext, node: Node) -> None:
         tensor.data.setflags(write=False)
         tensor.allocation = _COMPUTED
     node.temporaries = []
-    node.kept = None, None  # it does not run again
+    node.kernel_cache = None, None  # it does not run again
     context.session.memory.give_back(node)

@@ -84,7 +84,7 @@ class KernelContext(Context):
                     ),
                 )
                 tensor.shape = wanted
-                tensor.provide(self.new_array(tensor))
+                tensor.set_memory(self.new_array(tensor))
                 tensor.resized = True
             return
         if tensor in self.were_dynamic:
@@ -100,7 +100,7 @@ class KernelContext(Context):
 
     def set_dynamic(self, tensor: Tensor) -> None:
         if not tensor.is_dynamic and tensor not in self.were_dynamic:
-            tensor.provide(None)  # its memory was planned, and is shared with others
+            tensor.set_memory(None)  # its memory was planned, and is shared with others
         self.were_dynamic.discard(tensor)
         tensor.allocation = Allocation.DYNAMIC
 
@@ -112,7 +112,7 @@ class KernelContext(Context):
         if before is not None and not before.flags.writeable and np.array_equal(before, array):
             return  # the same array as before, so that what was folded from it stays valid
         array.flags.writeable = False
-        tensor.provide(array)
+        tensor.set_memory(array)
 
     def add_tensor(self, builder: TensorBuilder) -> int:
         if self.subgraph.immutable and not self.preparing:
@@ -160,7 +160,7 @@ class KernelContext(Context):
         for tensor in inner:
             if tensor.allocation is Allocation.COMPUTED:
                 self.session.memory.give_back(tensor)
-                tensor.provide(None)
+                tensor.set_memory(None)
 
     # For the runtime -----------------------------------------------------------------------------------------
 

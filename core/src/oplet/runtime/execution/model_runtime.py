@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, failures, text_of
-from oplet.model.reachability import entry_subgraphs, reached
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.ops.context import EnsureError
 from oplet.ops.tensor import Tensor
 from oplet.runtime.describe.descriptions import Descriptions
@@ -47,7 +47,7 @@ class ModelRuntime(Descriptions):
         self._backends: dict[int, Backend] = {}  # by the subgraph that they run asynchronously
 
     def _load_subgraphs(self) -> None:
-        session, root = self._session, self._model.outline
+        session, root = self._session, self._model.lazy_root
         for index, table in enumerate(root.subgraphs or []):
             subgraph = load_subgraph(self._model, index, table, session.memory)
             self._subgraphs.append(subgraph)
@@ -55,7 +55,7 @@ class ModelRuntime(Descriptions):
         session.subgraphs = self._subgraphs
         session.runners = list(self._executors)
         session.callees = [SubgraphCallee(session, subgraph) for subgraph in self._subgraphs]
-        live = reached(root.subgraphs or [], entry_subgraphs(root))
+        live = reachable_subgraphs(root.subgraphs or [], entry_subgraphs(root))
         nodes = [node for subgraph in self._subgraphs if subgraph.index in live for node in subgraph.nodes]
         resolve_nodes(nodes, session.resolver, self._manager.advice, self._model.name)
         # What nothing calls may lack its kernels: resolvers made for the model leave them out.

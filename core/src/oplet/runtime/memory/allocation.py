@@ -33,7 +33,7 @@ def allocate_own(memory: MemoryAccount, tensor: Tensor) -> None:
         or (tensor.data.shape, tensor.data.dtype) != (tensor.shape, tensor.dtype)
         or tensor.allocation is Allocation.ARENA
     ):
-        tensor.provide(memory.new_array(tensor))
+        tensor.set_memory(memory.new_array(tensor))
 
 
 class SegmentAllocation:
@@ -144,7 +144,7 @@ class SegmentAllocation:
             raise memory.none_left(plan.nbytes, largest) from None
         segment.requests, segment.offsets = requests, [plan.offsets[numbers[tensor]] for tensor, _ in requests]
         for (tensor, _), offset in zip(requests, segment.offsets):
-            tensor.provide(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
+            tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
         for tensor, life in requests:
             if life.last == self._end:  # the caller may read it before a node has written it
                 tensor.data.fill(0)
@@ -155,7 +155,7 @@ class SegmentAllocation:
         if array is None or (array.shape, array.dtype) != (tensor.shape, tensor.dtype):  # given another shape since
             return False
         self._memory.give_back(tensor)
-        tensor.provide(array)
+        tensor.set_memory(array)
         if life.last == self._end:
             array.fill(0)
         return True

@@ -47,7 +47,7 @@ def run_behind(
         is_module: run it as `python -m` does.
         plugins: where kernels and delegates come from.
         blocked: the names of plugins that these lack, for processes that the program starts.
-        delegates: for interpreters that the program gives none, see `oplet.delegates.text.parse_delegate`, or "auto".
+        delegates: for interpreters that the program gives none, see `oplet.delegates.specifier.parse_delegate`, or "auto".
         num_threads: for interpreters that the program gives no number.
         tensorflow: answer `tensorflow.lite` also where TensorFlow is not installed.
         account: where to note what ran, also if the program fails.

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.runtime.describe.profiler import Event
 from oplet.tools.benchmarking.profile import Place
 
@@ -74,4 +74,4 @@ def trace_events(
 
 def write_trace(path: str | os.PathLike[str], trace: Mapping[str, Any]) -> None:
     """Write a trace as JSON, in ASCII."""
-    write_whole(path, json.dumps(trace))
+    write_atomically(path, json.dumps(trace))

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from oplet.errors import OpNotFoundError, UnresolvedOpError
 from oplet.ops.composite import Composite
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Claim, Op, OpResolver, op_key
+from oplet.ops.serving.resolver import Op, OpResolver, ResolverEntry, op_key
 from oplet.plugins.manager import PluginManager
-from oplet.plugins.merge import MergedResolver
+from oplet.plugins.merged_resolver import MergedResolver
 from oplet.plugins.selection import Preference, normalised
 from oplet.schema.enums import BuiltinOperator
 from oplet.tools.building.error import BuildError
@@ -77,7 +77,7 @@ class Choice:
     """
 
     kernels: list[Kernel]
-    entries: list[Claim]
+    entries: list[ResolverEntry]
     passed: list[PassedOver]
 
     def resolver(self) -> OpResolver:
@@ -88,8 +88,8 @@ class Choice:
 class _Entries(OpResolver):
     """Finds an op among entries of one version each, the first of which goes first."""
 
-    def __init__(self, entries: Iterable[Claim]) -> None:
-        self._entries: dict[tuple[Op, int], list[Claim]] = {}
+    def __init__(self, entries: Iterable[ResolverEntry]) -> None:
+        self._entries: dict[tuple[Op, int], list[ResolverEntry]] = {}
         for entry in entries:
             self._entries.setdefault((entry.op, entry.min_version), []).append(entry)
 
@@ -99,7 +99,7 @@ class _Entries(OpResolver):
     def candidates(self, op: BuiltinOperator | int | str | Composite, version: int) -> Iterator[Registration]:
         return (entry.load(version) for entry in self._entries.get((op_key(op), version), ()))
 
-    def claims(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[Claim]:
+    def entries(self, op: BuiltinOperator | int | str | Composite | None = None) -> Iterator[ResolverEntry]:
         key = None if op is None else op_key(op)
         return (entries[0] for (of, _), entries in self._entries.items() if key is None or of == key)
 
@@ -141,7 +141,7 @@ def choose(
 class _Choosing:
     def __init__(self, plugins: PluginManager, resolver: MergedResolver, refused: dict[Origin, str], costly: set[Origin]) -> None:
         self.kernels: list[Kernel] = []
-        self.entries: list[Claim] = []
+        self.entries: list[ResolverEntry] = []
         self.passed: list[PassedOver] = []
         self._plugins = plugins
         self._infos = plugins.plugins()
@@ -158,14 +158,14 @@ class _Choosing:
             raise self._absent(need, 1)
         places: list[list[Kernel]] = []
         for version in versions:
-            for place, (claim, kernel) in enumerate(self._in_order(need, version)):
-                self.entries.append(replace(claim, min_version=version, max_version=version))
+            for place, (entry, kernel) in enumerate(self._in_order(need, version)):
+                self.entries.append(replace(entry, min_version=version, max_version=version))
                 if place == len(places):
                     places.append([])
                 _append(places[place], kernel)
         self.kernels += [kernel for place in places for kernel in place]
 
-    def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[Claim, Kernel]]:
+    def _in_order(self, need: OpNeed, version: int) -> Iterator[tuple[ResolverEntry, Kernel]]:
         """Who serves a version, and who is asked where that one declines."""
         found, unable = self._able(need, version)
         if not found:
@@ -174,45 +174,45 @@ class _Choosing:
             if not need.composite:
                 raise self._absent(need, version)
             return
-        taken: list[tuple[Claim, Kernel]] = []
-        spared: list[tuple[Claim, str]] = []
-        for at, (claim, kernel) in enumerate(found):
+        taken: list[tuple[ResolverEntry, Kernel]] = []
+        spared: list[tuple[ResolverEntry, str]] = []
+        for at, (entry, kernel) in enumerate(found):
             others = [other for other, _ in (*found[at + 1 :], *taken)]
-            if more := self._needless(need, claim, others):
+            if more := self._needless(need, entry, others):
                 if not taken:
-                    spared.append((claim, more))
+                    spared.append((entry, more))
                 continue
-            taken.append((claim, kernel.after(bool(taken))))
-            if not may_decline(claim):
+            taken.append((entry, kernel.after(bool(taken))))
+            if not may_decline(entry):
                 break
         order = list(self._resolver.in_order(need.op, version))
         self._note(need, order.index(taken[0][0]), order, unable, spared, taken)
         yield from taken
 
-    def _able(self, need: OpNeed, version: int) -> tuple[list[tuple[Claim, Kernel]], list[tuple[Claim, str]]]:
+    def _able(self, need: OpNeed, version: int) -> tuple[list[tuple[ResolverEntry, Kernel]], list[tuple[ResolverEntry, str]]]:
         """Those that can be cut, in order, and those that cannot, with the reasons."""
-        able: list[tuple[Claim, Kernel]] = []
-        unable: list[tuple[Claim, str]] = []
-        for claim in self._resolver.in_order(need.op, version):
-            if not claim.target:
+        able: list[tuple[ResolverEntry, Kernel]] = []
+        unable: list[tuple[ResolverEntry, str]] = []
+        for entry in self._resolver.in_order(need.op, version):
+            if not entry.target:
                 if able:
                     break  # several are next: nobody is
-                claim.load(version)  # the error that names them
+                entry.load(version)  # the error that names them
             try:
-                kernel = kernel_of(need, version, claim, self._infos)
+                kernel = kernel_of(need, version, entry, self._infos)
                 if reason := self._refused.get(kernel.origin):
-                    unable.append((claim, reason))
+                    unable.append((entry, reason))
                 else:
-                    able.append((claim, kernel))
+                    able.append((entry, kernel))
             except BuildError as error:
-                unable.append((claim, str(error)))
+                unable.append((entry, str(error)))
         return able, unable
 
-    def _needless(self, need: OpNeed, claim: Claim, others: Iterable[Claim]) -> str:
+    def _needless(self, need: OpNeed, entry: ResolverEntry, others: Iterable[ResolverEntry]) -> str:
         """What a provider's package requires and another one spares, in words; "" where it is to be taken."""
-        if self._resolver.is_preferred(need.op, claim) or _origin(need, claim) in self._costly:
+        if self._resolver.is_preferred(need.op, entry) or _origin(need, entry) in self._costly:
             return ""
-        more = requirements_beyond(claim.provenance.distribution, self._op_packages)
+        more = requirements_beyond(entry.provenance.distribution, self._op_packages)
         fewest = more
         for each in others:
             less = requirements_beyond(each.provenance.distribution, self._op_packages)
@@ -223,23 +223,23 @@ class _Choosing:
         self,
         need: OpNeed,
         first: int,
-        order: list[Claim],
-        unable: list[tuple[Claim, str]],
-        spared: list[tuple[Claim, str]],
-        taken: list[tuple[Claim, Kernel]],
+        order: list[ResolverEntry],
+        unable: list[tuple[ResolverEntry, str]],
+        spared: list[tuple[ResolverEntry, str]],
+        taken: list[tuple[ResolverEntry, Kernel]],
     ) -> None:
         instead = str(taken[0][0].provenance)
         before = order[:first]
-        for claim, reason in unable:
-            if any(claim is each for each in before):
-                self._pass(need, claim, instead, f"cannot be cut: {reason}")
+        for entry, reason in unable:
+            if any(entry is each for each in before):
+                self._pass(need, entry, instead, f"cannot be cut: {reason}")
             elif may_decline(taken[-1][0]):
-                self._pass(need, claim, "", f"cannot be cut: {reason}")
-        for claim, more in spared:
-            self._pass(need, claim, instead, f"requires {more}", claim.provenance.distribution)
+                self._pass(need, entry, "", f"cannot be cut: {reason}")
+        for entry, more in spared:
+            self._pass(need, entry, instead, f"requires {more}", entry.provenance.distribution)
 
-    def _pass(self, need: OpNeed, claim: Claim, instead: str, reason: str, preferable: str = "") -> None:
-        self.passed.append(PassedOver(need.name, str(claim.provenance), instead, reason, _origin(need, claim), preferable))
+    def _pass(self, need: OpNeed, entry: ResolverEntry, instead: str, reason: str, preferable: str = "") -> None:
+        self.passed.append(PassedOver(need.name, str(entry.provenance), instead, reason, _origin(need, entry), preferable))
 
     def _absent(self, need: OpNeed, version: int) -> Exception:
         version = need.versions[0] if need.versions else version
@@ -251,8 +251,8 @@ class _Choosing:
         return UnresolvedOpError(message, (need.name,)) if need.custom else OpNotFoundError(message, need.name, version)
 
 
-def _origin(need: OpNeed, claim: Claim) -> Origin:
-    return Origin(need.key, claim.provenance.distribution, claim.provenance.plugin)
+def _origin(need: OpNeed, entry: ResolverEntry) -> Origin:
+    return Origin(need.key, entry.provenance.distribution, entry.provenance.plugin)
 
 
 def _append(kernels: list[Kernel], kernel: Kernel) -> None:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.plugins.manager import PluginManager
 from oplet.plugins.plugin import PluginInfo
 from oplet.tools.building.build import BuiltWheel
@@ -244,7 +244,7 @@ def _import_seconds(cut: Cut, infos: Sequence[PluginInfo], made: Program | None,
         for path, content in {**cut.files, **({**made.core, **made.kernels} if made is not None else {})}.items():
             file = Path(folder, path)
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, content)
+            write_atomically(file, content)
         found = f"import sys; sys.path.insert(0, {folder!r})\n"
         commands = {"before": ["-c", script, before], "after": ["-c", found + script, after]}
         times = _interleaved(commands, environment, reported=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import importlib_metadata
 
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.resolver import Claim
+from oplet.ops.serving.resolver import ResolverEntry
 from oplet.plugins.manager import GROUP
 from oplet.plugins.plugin import PluginInfo
 from oplet.plugins.selection import normalised
@@ -107,27 +107,27 @@ class Distribution:
     requires_python: str
 
 
-def kernel_of(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginInfo]) -> Kernel:
+def kernel_of(need: OpNeed, version: int, entry: ResolverEntry, infos: Iterable[PluginInfo]) -> Kernel:
     """The kernel of a plugin's entry, for one version.
 
     Raises:
         BuildError: it comes from no installed package.
     """
-    if not claim.provenance.distribution:
+    if not entry.provenance.distribution:
         raise BuildError(
-            f"{need.name} is served by {claim.provenance}, which no installed package brings; build from packages only."
+            f"{need.name} is served by {entry.provenance}, which no installed package brings; build from packages only."
         )
     by_hook = False
-    if isinstance(claim.target, str):
-        module, _, attribute = claim.target.partition(":")
+    if isinstance(entry.target, str):
+        module, _, attribute = entry.target.partition(":")
         attribute = attribute or "REGISTRATION"
-    elif (place := _place(claim.target, claim.provenance)) is not None:
+    elif (place := _place(entry.target, entry.provenance)) is not None:
         module, attribute = place
     else:
-        info = next(i for i in infos if (i.name, i.distribution) == (claim.provenance.plugin, claim.provenance.distribution))
+        info = next(i for i in infos if (i.name, i.distribution) == (entry.provenance.plugin, entry.provenance.distribution))
         module, _, holder = info.module.partition(":")
         attribute, by_hook = f"{holder}.register_ops".lstrip("."), True
-    package = claim.provenance.distribution
+    package = entry.provenance.distribution
     return Kernel(
         need.name,
         need.custom,
@@ -138,7 +138,7 @@ def kernel_of(need: OpNeed, version: int, claim: Claim, infos: Iterable[PluginIn
         by_hook,
         package,
         need.composite,
-        plugin=claim.provenance.plugin,
+        plugin=entry.provenance.plugin,
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.ordinary import read_file
-from oplet.model.files.whole_file import whole_file, write_whole
+from oplet.model.files.atomic_write import atomic_write, write_atomically
+from oplet.model.files.regular_files import read_file
 from oplet.tools.benchmarking.litert_rival import RIVALS, RivalError
 from oplet.tools.children import TimeoutExpired, run_python
 from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
@@ -216,10 +216,10 @@ def litert_answers(
             for number, values in enumerate(runs)
             for name, value in values.items()
         )
-        with whole_file(str(job["inputs"])) as file:
+        with atomic_write(str(job["inputs"])) as file:
             np.savez(file, **dict(fed))  # type: ignore[arg-type]
         path = os.path.join(folder, "job.json")
-        write_whole(path, json.dumps(job))
+        write_atomically(path, json.dumps(job))
         try:
             done = run_python(["-c", _CHILD, path], capture_output=True, text=True, errors="replace", timeout=_SECONDS)
         except TimeoutExpired as error:

@@ -14,7 +14,7 @@ import numpy as np
 
 from oplet.errors import InvokeError, OpletError
 from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reached
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.runtime.interpreter import Interpreter
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
@@ -278,7 +278,7 @@ def _decomposed(root: tables.Model) -> tables.Model:
 def _shapes(model: Model, entry: Entry, interpreter: Interpreter) -> Shapes:
     """The shapes of the tensors of all subgraphs that an entry runs."""
     found: Shapes = {}
-    for index in reached(model.root.subgraphs or [], [entry.index]):
+    for index in reachable_subgraphs(model.root.subgraphs or [], [entry.index]):
         found[index] = [tuple(map(int, details["shape"])) for details in interpreter.get_tensor_details(index)]
     return found
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from oplet.errors import ModelError
-from oplet.model.files.whole_file import check_target
+from oplet.model.files.atomic_write import check_target
 from oplet.model.model import Model
 from oplet.model.save.writing import unreferenced_bytes
 from oplet.model.verify.verifier import verify

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from oplet.errors import ModelError
-from oplet.model.attachment import attached
 from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies, encode_control_dependencies
 from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reached, subgraph_fields
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs, subgraph_fields
+from oplet.model.trailing_data import trailing_bytes
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.enums import BuiltinOperator
@@ -103,7 +103,7 @@ def _drop_archive(model: Model) -> int:
     outside = any(buffer.data is None and buffer.offset > 1 for buffer in root.buffers or [])
     if not len(model.data) or outside or any(n.large_custom_options_offset > 1 or _is_opaque(model, n) for n in nodes):
         return 0
-    archive, _ = attached(model.data, extent(tables.Model, model.data)[1])
+    archive, _ = trailing_bytes(model.data, extent(tables.Model, model.data)[1])
     if not archive.startswith(b"PK"):
         return 0
     model.data = memoryview(b"")
@@ -121,7 +121,7 @@ def _drop_subgraphs(model: Model) -> int:
     subgraphs = root.subgraphs or []
     if any(_is_opaque(model, node) for subgraph in subgraphs for node in subgraph.operators or []):
         return 0  # the options of a custom op may name a subgraph
-    places = _places(len(subgraphs), reached(subgraphs, entry_subgraphs(root)))
+    places = _places(len(subgraphs), reachable_subgraphs(subgraphs, entry_subgraphs(root)))
     if len(places) == len(subgraphs):
         return 0
     _renumber_control_dependencies(model, list(places))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oplet.delegates.text import is_auto, parse_delegate
+from oplet.delegates.specifier import is_auto, parse_delegate
 from oplet.errors import DelegateError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.ordinary import read_file
+from oplet.model.files.regular_files import read_file
 from oplet.tools.running.arrays import Header, npz_names, read_npy, read_npz
 from oplet.tools.running.pictures import SUFFIXES as PICTURES
 from oplet.tools.running.pictures import Picture, load_picture

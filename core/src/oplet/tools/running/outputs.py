@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.model.files.ordinary import read_file
-from oplet.model.files.whole_file import whole_file, write_whole
+from oplet.model.files.atomic_write import atomic_write, write_atomically
+from oplet.model.files.regular_files import read_file
 from oplet.schema.naming import shown
 from oplet.tools.running.values.scaling import dequantize
 
@@ -67,7 +67,7 @@ def read_labels(path: Path) -> list[str]:
 
     Raises:
         TensorError: it is no text.
-        OSError: it cannot be read, is no ordinary file, or is larger than `oplet.model.files.ordinary.TEXT_BYTES`.
+        OSError: it cannot be read, is no ordinary file, or is larger than `oplet.model.files.regular_files.TEXT_BYTES`.
     """
     try:
         lines = read_file(path).decode("utf-8-sig").splitlines()
@@ -102,20 +102,20 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
     check_suffix(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        write_whole(path, json.dumps({name: as_lists(value) for name, value in outputs.items()}) + "\n")
+        write_atomically(path, json.dumps({name: as_lists(value) for name, value in outputs.items()}) + "\n")
         return
     arrays = {name: _storable(value, name, path) for name, value in outputs.items()}
     if suffix == ".npy":
         if len(arrays) != 1:
             raise TensorError(f"An .npy file holds one array and the model has {len(arrays)} outputs; write an .npz.")
         [array] = arrays.values()
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             np.lib.format.write_array(file, array, allow_pickle=False)
         return
     for name in arrays:
         _check_member(name, path)
     # np.savez takes names as keywords, and an output may be called "file".
-    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
-from oplet.model.files.ordinary import open_file
+from oplet.model.files.regular_files import open_file
 from oplet.tools.running.values.notices import Notice
 from oplet.tools.running.values.scaling import scaling_of
 

@@ -10,7 +10,7 @@ from string import Template
 from typing import NamedTuple
 
 from oplet.errors import OpletError
-from oplet.model.files.whole_file import write_whole
+from oplet.model.files.atomic_write import write_atomically
 from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]
@@ -141,7 +141,7 @@ def _write(
     for path, text in files.items():
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, text)
+        write_atomically(file, text)
     return target
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import OpResolver
-from oplet.plugins.known import known_distribution
+from oplet.plugins.install_commands import install_command
+from oplet.plugins.known_packages import known_distribution
 from oplet.plugins.plugin import API_VERSION
-from oplet.plugins.sources import installing
 from oplet.schema.enums import TensorType
 from oplet.tools.selection.fingerprint import installed
 from oplet.tools.selection.lock import Lock
@@ -97,13 +97,13 @@ def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: It
 
     problems = []
     if lock.oplet != __version__:
-        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {installing('oplet', version=lock.oplet)}."
+        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {install_command('oplet', version=lock.oplet)}."
         problems.append(Problem("oplet", text, "oplet"))
     if lock.api != API_VERSION:
         text = f"This oplet speaks plugin API {API_VERSION}, and the lock has {lock.api}."
         problems.append(Problem("api", text, "oplet"))
     for locked in lock.distributions:
-        name, pin = locked.name, installing(locked.name, version=locked.version)
+        name, pin = locked.name, install_command(locked.name, version=locked.version)
         found = installed(name)
         if found is None:
             problems.append(Problem("missing", f"{name} is not installed, and the lock has {locked.version}: {pin}.", name))
@@ -124,8 +124,8 @@ def _served_by_others(lock: Lock, resolver: OpResolver) -> Iterator[Problem]:
         if op.fallback:
             continue
         wanted = set(op.versions)
-        for claim in resolver.claims(op.op):
-            there = claim.provenance.distribution
-            if there != op.distribution and wanted.intersection(range(claim.min_version, claim.max_version + 1)):
-                text = f"{op.name} is served by {claim.provenance} now, and the lock has it from {op.distribution}."
+        for entry in resolver.entries(op.op):
+            there = entry.provenance.distribution
+            if there != op.distribution and wanted.intersection(range(entry.min_version, entry.max_version + 1)):
+                text = f"{op.name} is served by {entry.provenance} now, and the lock has it from {op.distribution}."
                 yield Problem("served", text, there)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from oplet.ops.serving.resolver import Claim
+from oplet.ops.serving.resolver import ResolverEntry
 from oplet.tools.building.error import BuildError
 from oplet.tools.building.packages import find_package
 
@@ -19,16 +19,16 @@ _DECLINES = re.compile(r"\b(?:decline|Declined|NodeLimits|TypeLimit|limited)\b")
 _IMPORTS = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+\(?([\w, \n]+))?", re.MULTILINE)
 
 
-def may_decline(claim: Claim) -> bool:
+def may_decline(entry: ResolverEntry) -> bool:
     """Whether a provider may leave nodes to the next.
 
     It may if the kernel's module, or one of the same package that this one imports, mentions what does that; if these cannot be
     told or read, and if the registration is an object, any module of the package counts.
     """
-    if claim.limit is not None:
+    if entry.limit is not None:
         return True
-    target = claim.target
-    return _declines(target.partition(":")[0] if isinstance(target, str) else "", claim.provenance.module.partition(".")[0])
+    target = entry.target
+    return _declines(target.partition(":")[0] if isinstance(target, str) else "", entry.provenance.module.partition(".")[0])
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from oplet.model.files.whole_file import check_target, write_whole
+from oplet.model.files.atomic_write import check_target, write_atomically
 from oplet.tools.selection.needs import SelectionError
 
 __all__ = ["check_made", "file_labels", "write_made"]
@@ -41,4 +41,4 @@ def write_made(path: str | os.PathLike[str], text: str) -> None:
         SelectionError: a file is there that `oplet select` did not make.
     """
     check_made(path)
-    write_whole(path, text)
+    write_atomically(path, text)

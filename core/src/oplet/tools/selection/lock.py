@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oplet.errors import OpletError
-from oplet.model.files.ordinary import read_file
+from oplet.model.files.regular_files import read_file
 from oplet.model.model import Model
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
@@ -190,9 +190,9 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
 
     ops: dict[tuple[Key, bool, str], LockedOp] = {}
     packages: dict[str, Installed] = {}
-    for need, claims, fallbacks in served:
-        for place, claim in ((place, claim) for place, each in enumerate((claims, *fallbacks)) for claim in each):
-            origin = claim.provenance
+    for need, entries, fallbacks in served:
+        for place, entry in ((place, entry) for place, each in enumerate((entries, *fallbacks)) for entry in each):
+            origin = entry.provenance
             package = packages.get(origin.distribution) or (installed(origin.distribution) if origin.distribution else None)
             if package is None:
                 raise LockError(
@@ -201,7 +201,7 @@ def lock_of(served: Sequence[Served], models: Iterable[Model]) -> Lock:
                 )
             packages[origin.distribution] = package
             key = need.key, place > 0, package.name
-            versions = set(range(claim.min_version, claim.max_version + 1)) | set(ops[key].versions if key in ops else ())
+            versions = set(range(entry.min_version, entry.max_version + 1)) | set(ops[key].versions if key in ops else ())
             in_order = tuple(sorted(versions))
             ops[key] = LockedOp(need.name, need.custom, in_order, need.types, package.name, need.composite, place > 0)
     names = [(os.path.basename(model.name), _digest(model)) for model in models]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from oplet.errors import ModelError, OpletError
 from oplet.model.builders.operator_options import misspelt_operator
 from oplet.model.model import Model
-from oplet.model.reachability import entry_subgraphs, reached
+from oplet.model.reachability import entry_subgraphs, reachable_subgraphs
 from oplet.model.verify.verifier import verify
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
@@ -201,7 +201,7 @@ def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
 def _live(model: Model) -> set[int]:
     """The subgraphs that can run; all of them where a custom op that nobody here knows might call any by its options."""
     subgraphs = model.root.subgraphs or []
-    live = reached(subgraphs, entry_subgraphs(model.root))
+    live = reachable_subgraphs(subgraphs, entry_subgraphs(model.root))
     nodes = (node for index in live for node in subgraphs[index].operators or [])
     return set(range(len(subgraphs))) if any(_may_call(model, node) for node in nodes) else live
 

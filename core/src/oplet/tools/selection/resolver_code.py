@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from oplet.ops.serving.resolver import Claim
+from oplet.ops.serving.resolver import ResolverEntry
 from oplet.tools.selection.files import file_labels
 from oplet.tools.selection.needs import OpNeed
 from oplet.tools.selection.serving import Served, kernel_path
@@ -59,29 +59,29 @@ def _what(needs: Sequence[OpNeed]) -> str:
 
 def _registrations(served: Sequence[Served], types: bool) -> list[str]:
     """A block for each package, and behind them one for each that is asked where those decline."""
-    lines = _blocks([(each.need, each.claims) for each in served], types)
+    lines = _blocks([(each.need, each.entries) for each in served], types)
     for place in range(max((len(each.fallbacks) for each in served), default=0)):
         behind = [(each.need, each.fallbacks[place]) for each in served if place < len(each.fallbacks)]
         lines += _blocks(behind, types, fallback=True)
     return lines
 
 
-def _blocks(served: Sequence[tuple[OpNeed, tuple[Claim, ...]]], types: bool, fallback: bool = False) -> list[str]:
+def _blocks(served: Sequence[tuple[OpNeed, tuple[ResolverEntry, ...]]], types: bool, fallback: bool = False) -> list[str]:
     blocks: dict[str, list[str]] = {}
-    for need, claims in served:
-        for claim in claims:
-            arguments = [_quoted(need.name), _quoted(kernel_path(claim))]
+    for need, entries in served:
+        for entry in entries:
+            arguments = [_quoted(need.name), _quoted(kernel_path(entry))]
             first = 0 if need.composite else 1
-            if (claim.min_version, claim.max_version) != (first, first):
-                arguments.append(str(claim.min_version))
-            if claim.max_version != claim.min_version:
-                arguments.append(str(claim.max_version))
+            if (entry.min_version, entry.max_version) != (first, first):
+                arguments.append(str(entry.min_version))
+            if entry.max_version != entry.min_version:
+                arguments.append(str(entry.max_version))
             if types and need.types:
                 arguments.append(f"limit=_only({', '.join(f'TensorType.{type.name}' for type in need.types)})")
             if fallback:
                 arguments.append("fallback=True")
             call = _call(f"resolver.add_{'composite' if need.composite else 'custom' if need.custom else 'builtin'}", arguments)
-            blocks.setdefault(ascii(str(claim.provenance))[1:-1], []).extend(call)
+            blocks.setdefault(ascii(str(entry.provenance))[1:-1], []).extend(call)
     told = ", for nodes that those above decline" if fallback else ""
     return [line for origin in sorted(blocks) for line in (f"    # {origin}{told}", *blocks[origin])]
 

@@ -10,13 +10,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from oplet.ops.serving.registration import Registration
-from oplet.ops.serving.resolver import Claim, op_label
+from oplet.ops.serving.resolver import ResolverEntry, op_label
 from oplet.tools.selection.declining import may_decline
 from oplet.tools.selection.needs import OpNeed, SelectionError
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
-    from oplet.plugins.merge import MergedResolver
+    from oplet.plugins.merged_resolver import MergedResolver
 
 __all__ = ["MissingOpsError", "Served", "kernel_path", "serve"]
 
@@ -43,13 +43,13 @@ class Served(NamedTuple):
     """
 
     need: OpNeed
-    claims: tuple[Claim, ...]
-    fallbacks: tuple[tuple[Claim, ...], ...] = ()
+    entries: tuple[ResolverEntry, ...]
+    fallbacks: tuple[tuple[ResolverEntry, ...], ...] = ()
 
     @property
     def versions(self) -> tuple[int, ...]:
         """The versions that are served, which are those needed, or all there are where the need names none."""
-        return tuple(v for claim in self.claims for v in range(claim.min_version, claim.max_version + 1))
+        return tuple(v for entry in self.entries for v in range(entry.min_version, entry.max_version + 1))
 
 
 def serve(
@@ -69,7 +69,7 @@ def serve(
     resolver = plugins.resolver(prefer)
     found, missing, names = [], [], []
     for need in needs:
-        by_version = {v: c for c in resolver.claims(need.op) for v in range(c.min_version, c.max_version + 1)}
+        by_version = {v: c for c in resolver.entries(need.op) for v in range(c.min_version, c.max_version + 1)}
         wanted = need.versions or tuple(sorted(by_version))
         if need.composite:  # what nobody serves runs as its decomposition, whose ops are needs of their own
             wanted = tuple(version for version in wanted if version in by_version)
@@ -82,73 +82,73 @@ def serve(
             missing.append(f"No installed package serves {need.name}{which}{who}: {plugins.advice(need.op)}")
             names.append(need.name)
             continue
-        claims = tuple(_ranges(wanted, by_version))
+        entries = tuple(_ranges(wanted, by_version))
         if load:
-            for claim in claims:
-                claim.load(claim.min_version)
-        found.append(Served(need, claims, tuple(_fallbacks(resolver, need, wanted))))
+            for entry in entries:
+                entry.load(entry.min_version)
+        found.append(Served(need, entries, tuple(_fallbacks(resolver, need, wanted))))
     if missing:
         raise MissingOpsError(" ".join(missing), tuple(names))
     return found
 
 
-def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) -> Iterator[tuple[Claim, ...]]:
+def _fallbacks(resolver: MergedResolver, need: OpNeed, versions: Sequence[int]) -> Iterator[tuple[ResolverEntry, ...]]:
     """Who is asked behind those that may decline, at each place of the order of precedence; a conflict ends it."""
-    places: list[dict[int, Claim]] = []
+    places: list[dict[int, ResolverEntry]] = []
     for version in versions:
-        before: Claim | None = None
-        for at, claim in enumerate(resolver.in_order(need.op, version)):
-            if not claim.target or (before is not None and not may_decline(before)):
+        before: ResolverEntry | None = None
+        for at, entry in enumerate(resolver.in_order(need.op, version)):
+            if not entry.target or (before is not None and not may_decline(before)):
                 break
             if at == len(places):
                 places.append({})
-            places[at][version] = before = claim
+            places[at][version] = before = entry
     for place in places[1:]:
         yield tuple(_ranges(sorted(place), place))
 
 
-def _ranges(versions: Sequence[int], by_version: dict[int, Claim]) -> Iterator[Claim]:
+def _ranges(versions: Sequence[int], by_version: dict[int, ResolverEntry]) -> Iterator[ResolverEntry]:
     """The claims cut to just these versions; neighbours that one claim serves stay together."""
-    current: Claim | None = None
+    current: ResolverEntry | None = None
     for version in versions:
-        claim = by_version[version]
-        if current is not None and current.max_version == version - 1 and _same(current, claim):
+        entry = by_version[version]
+        if current is not None and current.max_version == version - 1 and _same(current, entry):
             current = replace(current, max_version=version)
             continue
         if current is not None:
             yield current
-        current = replace(claim, min_version=version, max_version=version)
+        current = replace(entry, min_version=version, max_version=version)
     if current is not None:
         yield current
 
 
-def _same(a: Claim, b: Claim) -> bool:
+def _same(a: ResolverEntry, b: ResolverEntry) -> bool:
     return a.target is b.target or (isinstance(a.target, str) and a.target == b.target and a.provenance == b.provenance)
 
 
-def kernel_path(claim: Claim) -> str:
+def kernel_path(entry: ResolverEntry) -> str:
     """The "module:NAME" of a claim's registration.
 
     Raises:
         SelectionError: it is an object that no module of its package has under a name.
     """
-    target = claim.target
+    target = entry.target
     if isinstance(target, str):
         module, _, name = target.partition(":")
         return f"{module}:{name or 'REGISTRATION'}"
-    for home in _modules(claim, target):
+    for home in _modules(entry, target):
         for attribute, value in vars(home).items():
             if value is target and attribute.isidentifier():
                 return f"{home.__name__}:{attribute}"
     raise SelectionError(
-        f"The registration of {op_label(claim.op)} of {claim.provenance} has no name that generated code could import it by: "
-        f"it must be an attribute of the module {claim.provenance.module}, or be registered as 'module:NAME'."
+        f"The registration of {op_label(entry.op)} of {entry.provenance} has no name that generated code could import it by: "
+        f"it must be an attribute of the module {entry.provenance.module}, or be registered as 'module:NAME'."
     )
 
 
-def _modules(claim: Claim, target: Registration) -> Iterator[ModuleType]:
+def _modules(entry: ResolverEntry, target: Registration) -> Iterator[ModuleType]:
     """Where the registration may have its name: the plugin's module, those of its methods, the rest of the package."""
-    home = claim.provenance.module
+    home = entry.provenance.module
     methods = (target.prepare, target.bind, target.invoke, target.init)
     top = home.partition(".")[0]
     names = [home, *(getattr(method, "__module__", None) or "" for method in methods)]

@@ -11,7 +11,7 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.errors import PrepareError
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import has_placeholder, refusing
+from oplet.kernels.shapes import failing_thunk, has_placeholder
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
@@ -106,7 +106,7 @@ def _rows(source: Tensor, weights: Tensor, options: FullyConnectedOptions) -> in
 
 def bind(context: Context, node: Node) -> Thunk:
     if isinstance(node.prepared, str):
-        return refusing(node.prepared)
+        return failing_thunk(node.prepared)
     if not node.outputs[0].size:
         return lambda: None
     thunk: Thunk = node.prepared.thunk()

@@ -14,7 +14,7 @@ from oplet import Context, Node, Registration, TensorType, charge, checkpoint, e
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import resolve_axis
 from oplet.kernels.operands import ensure_operands, take_type
-from oplet.kernels.shapes import refused_in_the_run
+from oplet.kernels.shapes import defer_refusals
 from oplet.schema.options import GatherOptions
 
 #: Batches whose slices are taken in a call of their own, and about how many slices are taken together where there are more.
@@ -123,4 +123,4 @@ def _in_blocks(rows: Array, picks: Array, targets: Array) -> Thunk:
     return take
 
 
-REGISTRATION = Registration(prepare=prepare, bind=refused_in_the_run(bind), pure=True, types=_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=defer_refusals(bind), pure=True, types=_TYPES)

@@ -7,7 +7,7 @@ from math import prod
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.shapes import refused_in_the_run
+from oplet.kernels.shapes import defer_refusals
 from oplet_builtin_ops.shaping.positions import row_finder
 
 _TYPES = (
@@ -48,7 +48,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 REGISTRATION = Registration(
     prepare=prepare,
-    bind=refused_in_the_run(bind),
+    bind=defer_refusals(bind),
     pure=True,
     types=_TYPES,
     differences="a position without coordinates picks the whole tensor, where LiteRT finds it out of bounds",

@@ -7,7 +7,7 @@ from math import prod
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.shapes import refusing
+from oplet.kernels.shapes import failing_thunk
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
@@ -35,7 +35,7 @@ def _misfit(node: Node) -> str:
 
 def bind(context: Context, node: Node) -> Thunk:
     if wrong := _misfit(node):
-        return refusing(wrong)
+        return failing_thunk(wrong)
     source, values, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
     rows, columns = source.shape[-2:]
     length = min(rows, columns)

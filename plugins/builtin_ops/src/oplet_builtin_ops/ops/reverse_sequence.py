@@ -7,7 +7,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.shapes import has_placeholder, refusing
+from oplet.kernels.shapes import failing_thunk, has_placeholder
 from oplet.schema.options import ReverseSequenceOptions
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
@@ -43,7 +43,7 @@ def _misfit(node: Node) -> str:
 
 def bind(context: Context, node: Node) -> Thunk:
     if wrong := _misfit(node):
-        return refusing(wrong)
+        return failing_thunk(wrong)
     options = node.options(ReverseSequenceOptions)
     order = (options.batch_dim, options.seq_dim)
     source, output = (np.moveaxis(tensor.data, order, (0, 1)) for tensor in (node.inputs[0], node.outputs[0]))

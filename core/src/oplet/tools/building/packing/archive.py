@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from oplet.model.files.whole_file import whole_file
+from oplet.model.files.atomic_write import atomic_write
 
 __all__ = ["MODEL_ALIGNMENT", "write_archive"]
 
@@ -46,7 +46,7 @@ def write_archive(
             archive.writestr(_entry(path), content, zipfile.ZIP_DEFLATED, 9)
     buffer.seek(0)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(target, executable=bool(interpreter)) as file:
+    with atomic_write(target, executable=bool(interpreter)) as file:
         zipapp.create_archive(buffer, file, interpreter or None)
 
 

@@ -35,14 +35,14 @@ def _add_from_hook(
     found = MutableOpResolver()
     attrgetter(hook)(import_module(f"{__name__}.{module}"))(resolver=found)
     for version in range(first, (last or first) + 1):
-        for claim in found.claims():
-            if op_label(claim.op) == op and claim.min_version <= version <= claim.max_version:
-                if isinstance(claim.op, Composite):
-                    resolver.add_composite(op, claim.target, version, **how)
-                elif isinstance(claim.op, str):
-                    resolver.add_custom(op, claim.target, version, **how)
+        for entry in found.entries():
+            if op_label(entry.op) == op and entry.min_version <= version <= entry.max_version:
+                if isinstance(entry.op, Composite):
+                    resolver.add_composite(op, entry.target, version, **how)
+                elif isinstance(entry.op, str):
+                    resolver.add_custom(op, entry.target, version, **how)
                 else:
-                    resolver.add_builtin(claim.op, claim.target, version, **how)
+                    resolver.add_builtin(entry.op, entry.target, version, **how)
 '''
 
 

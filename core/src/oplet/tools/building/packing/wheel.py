@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from oplet.errors import text_of
-from oplet.model.files.whole_file import write_whole
-from oplet.plugins.sources import installing
+from oplet.model.files.atomic_write import write_atomically
+from oplet.plugins.install_commands import install_command
 from oplet.texts import plain
 from oplet.tools.building.cutting.cutting import Cut
 from oplet.tools.building.error import BuildError
@@ -77,7 +77,7 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         from hatchling.builders.wheel import WheelBuilder
         from packaging.version import InvalidVersion, Version
     except ImportError:
-        raise BuildError(f"Building wheels needs hatchling: {installing('oplet', 'build')}") from None
+        raise BuildError(f"Building wheels needs hatchling: {install_command('oplet', 'build')}") from None
     try:
         Version(version)
     except InvalidVersion:
@@ -88,13 +88,13 @@ def write_wheel(cut: Cut, version: str, directory: Path, core: CoreParts | None 
         for path, data in project_files(cut, version, core).items():
             file = root / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, data)
+            write_atomically(file, data)
         try:
             [wheel] = WheelBuilder(str(root)).build(directory=str(root / "dist"), versions=["standard"])
         except (ValueError, TypeError, OSError) as error:
             raise BuildError(f"hatchling cannot build the wheel: {text_of(error)}.") from error
         made = Path(wheel)
-        write_whole(directory / made.name, made.read_bytes())
+        write_atomically(directory / made.name, made.read_bytes())
     return directory / made.name
 
 

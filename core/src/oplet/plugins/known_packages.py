@@ -1,4 +1,4 @@
-"""Which pip package brings an operator that nothing installed serves; only for advice in messages."""
+"""Packages that are known to provide an operator, for advice in messages."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Final
 from oplet.ops.composite import Composite
 from oplet.ops.serving.resolver import Op
 
-__all__ = ["BUILTIN_OPS", "known_distribution", "source_of"]
+__all__ = ["BUILTIN_OPS", "known_distribution", "package_origin"]
 
-#: The package that brings the format's built-in operators.
+#: The package of the built-in operators.
 BUILTIN_OPS: Final = "oplet-builtin-ops"
 
 _MEDIAPIPE: Final = "oplet-mediapipe-ops"
 _SIGNAL: Final = "oplet-signal-ops"
 
-#: Every custom op of this release's packages, by its whole name: what somebody else calls `SignalX` is no package of this project's,
-#: and a name that is merely guessed may be anybody's.
+#: The packages of this release by custom op. Names must match exactly: another `SignalX` is not from this project, and advice must not
+#: name packages by a guess, which may belong to anybody.
 _CUSTOM: Final = {
     "Atan": "oplet-atan-op",
     "AudioSpectrogram": BUILTIN_OPS,
@@ -52,7 +52,7 @@ _COMPOSITES: Final = frozenset({"odml.scaled_dot_product_attention"})
 
 
 def known_distribution(op: Op) -> str:
-    """The pip package that is known to bring `op`, "" if none is."""
+    """The pip package that is known to provide `op`, "" if none is."""
     if isinstance(op, Composite):
         return BUILTIN_OPS if op.name in _COMPOSITES else ""
     if not isinstance(op, str):
@@ -60,7 +60,7 @@ def known_distribution(op: Op) -> str:
     return _CUSTOM.get(op, "")
 
 
-def source_of(package: str) -> str:
-    """Where a package of this project is expected to come from, in words."""
+def package_origin(package: str) -> str:
+    """The origin of a package of this project, in words for messages."""
     folder = package.removeprefix("oplet-").replace("-", "_")
     return f"of the oplet project, on PyPI or plugins/{folder} in its repository"

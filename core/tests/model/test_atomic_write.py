@@ -12,9 +12,9 @@ import pytest
 
 from oplet import ModelBuilder
 from oplet.errors import ModelError
-from oplet.model.files import whole_file as module
+from oplet.model.files import atomic_write as module
+from oplet.model.files.atomic_write import atomic_write, check_target, write_atomically
 from oplet.model.files.external import write_file
-from oplet.model.files.whole_file import check_target, whole_file, write_whole
 from oplet.model.model import Model
 from oplet.testing import Spec, one_op_model
 from oplet.tools.benchmarking.trace import write_trace
@@ -119,7 +119,7 @@ def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path) -> N
     path.write_bytes(b"old")
 
     def fail() -> None:
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write(b"new")
             file.flush()
             assert path.read_bytes() == b"old"
@@ -135,7 +135,7 @@ def test_a_private_file_is_never_readable_by_others_while_it_is_written(tmp_path
     path = tmp_path / "secret"
     path.write_bytes(b"old")
     path.chmod(0o600)
-    with whole_file(path):
+    with atomic_write(path):
         assert {mode(entry) for entry in tmp_path.iterdir()} == {0o600}
 
 
@@ -145,7 +145,7 @@ def test_a_name_that_is_taken_already_is_not_written_to(tmp_path, monkeypatch) -
     names = iter(["taken", "taken", "free"])
     monkeypatch.setattr(module.secrets, "token_hex", lambda size: next(names))
     (tmp_path / ".oplet-taken.tmp").symlink_to(victim)
-    write_whole(tmp_path / "file", "new")
+    write_atomically(tmp_path / "file", "new")
     assert victim.read_bytes() == b"precious"
     assert (tmp_path / "file").read_text() == "new"
 
@@ -153,20 +153,20 @@ def test_a_name_that_is_taken_already_is_not_written_to(tmp_path, monkeypatch) -
 def test_a_device_is_written_to_and_not_replaced(tmp_path) -> None:
     link = tmp_path / "null"
     link.symlink_to(os.devnull)
-    write_whole(link, "gone")
+    write_atomically(link, "gone")
     assert link.is_symlink()
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
 def test_an_error_names_the_file_that_was_asked_for(tmp_path) -> None:
     with pytest.raises(OSError) as caught:
-        write_whole(tmp_path / "nowhere" / "file", b"")
+        write_atomically(tmp_path / "nowhere" / "file", b"")
     assert caught.value.filename == str(tmp_path / "nowhere" / "file")
     with pytest.raises(ModelError, match="Could not write '.*nowhere/m.tflite': No such file"):
         Model.from_bytes(MODEL).save(tmp_path / "nowhere" / "m.tflite")
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError) as folder:
-        write_whole(tmp_path / "folder", b"")
+        write_atomically(tmp_path / "folder", b"")
     assert "folder" in str(folder.value)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 

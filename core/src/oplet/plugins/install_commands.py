@@ -1,6 +1,7 @@
-"""Where pip finds the packages of this project: on an index, or beside this oplet in the clone that it was installed from.
+"""Commands that install packages of this project, for advice in messages.
 
-Only for advice in messages. Until the packages are on an index, what helps somebody who has a clone is a command that names its folders.
+Packages come from an index, or from the clone of the repository that oplet was installed from. A clone's packages may not be on an index
+yet, so that commands then name the clone's folders.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["clone", "installing", "installing_first"]
+__all__ = ["clone", "install_command", "install_first"]
 
 _CORE: Final = "oplet"
 _PREFIX: Final = "oplet-"
 
 
-def installing(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
-    """The command that installs a package: with its folder where oplet came from a clone that has it, else with its name.
+def install_command(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
+    """The command that installs a package: with its folder if oplet was installed from a clone that has it, else with its name.
 
     Args:
-        package: the package's name, `oplet` or another; one that the clone does not have is taken from the index.
+        package: the package's name.
         extra: an extra of the package.
-        upgrade: whether the package is there and a newer one is wanted, which in a clone takes a newer clone first.
-        version: the one that is wanted; where the clone has another, only an index may have it.
+        upgrade: whether to upgrade an installed package; a clone must then be updated first.
+        version: the required version, "" for any; if the clone has another one, the command uses the index.
     """
     root = clone()
     folders = [] if root is None else _folders(root, package)
@@ -41,30 +42,30 @@ def installing(package: str, extra: str = "", *, upgrade: bool = False, version:
     return f"{first}pip install {'--upgrade ' if upgrade else ''}{' '.join(map(_quoted, wanted))}"
 
 
-def installing_first(package: str) -> str:
-    """What goes before a command that would have pip look for a package by its name, where only the clone may have it; else ""."""
+def install_first(package: str) -> str:
+    """The prefix, for a command that requires a package by name, which installs it from the clone first; "" if not necessary."""
     root = clone()
     if root is None or not package or _installed(package) or not _folders(root, package):
         return ""
-    return f"{installing(package)} && "
+    return f"{install_command(package)} && "
 
 
 def clone() -> Path | None:
-    """The root of the clone that oplet was installed from, editable or not; None if it came from an index, or the clone is gone."""
+    """The root of the clone that oplet was installed from, editable or not; None if it came from an index or the clone is gone."""
     try:
         told = json.loads(_direct_url() or "{}")
         if not isinstance(told, dict) or "dir_info" not in told:
             return None
         parts = urlsplit(str(told.get("url", "")))
         path = unquote(parts.path)
-        root = Path(path[1:] if os.name == "nt" else path).parent  # a drive's letter stands behind a slash
+        root = Path(path[1:] if os.name == "nt" else path).parent  # on Windows a slash precedes the drive letter
     except ValueError:
         return None
     return root if parts.scheme == "file" and _field(root / "core", "name") == _CORE else None
 
 
 def _direct_url() -> str:
-    """What pip noted of where this oplet came from, "" if it came from an index."""
+    """pip's record of the origin of this oplet (PEP 610), "" if it came from an index."""
     try:
         return metadata.distribution(_CORE).read_text("direct_url.json") or ""
     except (metadata.PackageNotFoundError, OSError, ValueError):
@@ -72,7 +73,7 @@ def _direct_url() -> str:
 
 
 def _folders(root: Path, package: str) -> list[str]:
-    """The folders of a clone that a package takes: its own, last, and before it those that it requires and that are not installed."""
+    """The folders of a clone to install for a package: those of required packages that are not installed, then its own."""
     folder = _folder(root, package)
     if _field(folder, "name") != package:
         return []
@@ -94,13 +95,13 @@ def _project(folder: Path) -> str:
 
 
 def _field(folder: Path, field: str) -> str:
-    """A field of a project, "" where there is none."""
+    """A field of the project's pyproject.toml, "" if it has none."""
     found = re.search(rf'^{field} = "([^"]+)"', _project(folder), re.MULTILINE)
     return found[1] if found else ""
 
 
 def _required(folder: Path) -> list[str]:
-    """The packages of this project that one requires."""
+    """The packages of this repository that the project requires."""
     found = re.search(r"^dependencies = \[(.*?)\]$", _project(folder), re.MULTILINE | re.DOTALL)
     return re.findall(rf'"({_PREFIX}[a-z-]+)', found[1]) if found else []
 
@@ -114,8 +115,8 @@ def _installed(package: str) -> bool:
 
 
 def _quoted(word: str) -> str:
-    """A word for the shell of this system."""
+    """A word, quoted for the shell of this system if necessary."""
     if re.fullmatch(r"[\w./:=\\-]+", word) and (os.name == "nt" or "\\" not in word):
         return word
-    # In double quotes brackets are plain to every shell; what else is special there takes sh's own rules.
+    # Brackets need only double quotes, in every shell; other special characters need the quoting of sh.
     return f'"{word}"' if os.name == "nt" or re.fullmatch(r"[\w ./:=\[\]-]+", word) else shlex.quote(word)

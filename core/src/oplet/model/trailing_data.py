@@ -1,7 +1,7 @@
-"""What follows a model in its file: TFLite's metadata tools append a zip archive of label files and the like.
+"""Trailing data of a model file: TFLite's metadata tools append a zip archive with label files and the like.
 
-The archive's directory holds positions in the whole file, so it is corrected when the model before it changes its size. Other bytes
-that no table refers to (leftovers of a writer, a log that a tool appended) mean the same wherever they stand.
+The archive's directory has positions in the whole file, which must be corrected when the size of the model before it changes. Other bytes
+that no table refers to (leftovers of a writer, a log that a tool appended) do not depend on their position.
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ import struct
 
 from oplet.errors import ModelError
 
-__all__ = ["attached", "is_archive", "moved"]
+__all__ = ["is_archive", "relocated", "trailing_bytes"]
 
 _END = struct.Struct("<4s4H2IH")  # end of central directory: ..., entries, size, position, comment length
 _ENTRY = struct.Struct("<4s24x3H8xI")  # central directory entry: name, extra and comment lengths, position
 _UINT32 = struct.Struct("<I")
 
 
-def attached(data: memoryview, end: int) -> tuple[bytes, int]:
-    """What lies behind the used part of a file, which ends at `end`, and where it begins; padding does not count."""
+def trailing_bytes(data: memoryview, end: int) -> tuple[bytes, int]:
+    """The bytes after the used part of a file, which ends at `end`, without leading padding; and their position."""
     rest = bytes(data[end:])
     found = rest.lstrip(b"\0")
     return found, end + len(rest) - len(found)
 
 
-def is_archive(attachment: bytes) -> bool:
-    """Whether these bytes are, or were meant to be, a zip archive."""
-    return attachment.startswith(b"PK")
+def is_archive(data: bytes) -> bool:
+    """Whether the bytes begin as a zip archive, damaged or not."""
+    return data.startswith(b"PK")
 
 
-def moved(archive: bytes, start: int, target: int, name: str) -> bytes:
-    """The zip archive that lay at `start` of a file, as it must read at `target` of another.
+def relocated(archive: bytes, start: int, target: int, name: str) -> bytes:
+    """A zip archive from position `start` of a file, with its positions corrected for position `target`.
+
+    Args:
+        name: the model's name in messages.
 
     Raises:
-        ModelError: it is not a zip archive of the usual kind, whose positions can be corrected.
+        ModelError: the archive's positions cannot be corrected: it is damaged, in several parts, or past 4 GB.
     """
     refused = ModelError(
         f"{name} has {len(archive)} bytes behind its tables and constants, at byte {start}, that begin as a zip archive and are none "

@@ -1,4 +1,4 @@
-"""Files that somebody names: ordinary ones only, and no more of them than is good."""
+"""Reading of files that users name: regular files only, up to a maximum size."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import BinaryIO
 
 __all__ = ["TEXT_BYTES", "open_file", "read_file"]
 
-#: The largest file of text or JSON that is read whole: parsed, it takes up to 24 times as much.
+#: The largest file of text or JSON that is read, in bytes; parsed, it takes up to 24 times as much memory.
 TEXT_BYTES = 32 << 20
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open an ordinary file for reading; a pipe or a device, which might block or never end, is refused and not waited for.
+    """Open a regular file for reading. Pipes and devices, which might block or never end, are refused without blocking.
 
     Raises:
-        OSError: it cannot be opened, or is no ordinary file; `strerror` says why.
+        OSError: the file cannot be opened, or is not a regular file; `strerror` gives the reason.
     """
     name = os.fspath(path)
     try:
         file = open(name, "rb", opener=_without_waiting)  # noqa: SIM115  # the caller closes it
-    except ValueError as error:  # a NUL in the name, or what the file system's encoding does not have
+    except ValueError as error:  # a NUL in the name, or characters that the file system cannot encode
         raise OSError(errno.EINVAL, f"no file can have this name ({error})", name) from error
     try:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -34,14 +34,14 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_file(path: str | os.PathLike[str], most: int = TEXT_BYTES) -> bytes:
-    """The content of an ordinary file.
+    """The content of a regular file.
 
     Args:
         path: the file.
-        most: the bytes that it may have.
+        most: its largest size in bytes.
 
     Raises:
-        OSError: it cannot be read, is no ordinary file, or is larger.
+        OSError: the file cannot be read, is not a regular file, or is larger.
     """
     with open_file(path) as file:
         content = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from oplet.schema import enums, options, stablehlo_options, tables
-from oplet.schema.columns import Rows
+from oplet.schema.columns import LazyTables
 from oplet.schema.decode import decode
-from oplet.schema.decoder import Decoder
 from oplet.schema.encode import encode
 from oplet.schema.table import Field, Table
+from oplet.schema.table_decoder import TableDecoder
 
 #: Around the number from which on tables are read together.
 COUNTS = (1, 2, 11, 12, 13, 40)
@@ -85,16 +85,16 @@ def check(items: list[Any]) -> None:
     cls = type(items[0])
     root = holder(cls)
     buffer = memoryview(encode(root(items=items)))
-    single = Decoder(buffer, "the model", []).root(root)
+    single = TableDecoder(buffer, "the model", []).root(root)
     unknown: list[str] = []
     together = decode(root, buffer, "the model", unknown)
     assert single.items == items  # what was written is what is read
     assert together.items == items
     assert [table.__dict__.keys() for table in together.items] == [table.__dict__.keys() for table in single.items]
     assert not unknown
-    rows = decode(root, buffer, kept=[cls]).items
-    assert isinstance(rows, Rows)
-    assert [rows.picked(number) for number in range(len(rows))] == items
+    rows = decode(root, buffer, lazy=[cls]).items
+    assert isinstance(rows, LazyTables)
+    assert [rows.table_at(number) for number in range(len(rows))] == items
     for field in cls.fields:
         if field.kind == "union":
             assert rows.column(field.name) == [getattr(item, field.name) for item in items]
@@ -139,7 +139,7 @@ def test_members_of_a_later_schema_are_noted_in_a_crowd_as_they_are_alone() -> N
     root = holder(tables.QuantizationParameters)
     details = [tables.BlockwiseQuantization(scales=n, block_size=32) for n in range(1, 21)]
     good = encode(root(items=[tables.QuantizationParameters(details=d) for d in details]))
-    single = Decoder(memoryview(good), "the model", []).root(root)
+    single = TableDecoder(memoryview(good), "the model", []).root(root)
     # The type byte of each union lies in its own table: find the tables by walking the vector.
     words = np.frombuffer(good, "<u4")
     start = int(words[0])
@@ -154,7 +154,7 @@ def test_members_of_a_later_schema_are_noted_in_a_crowd_as_they_are_alone() -> N
         broken[table + int(np.frombuffer(good[own + 4 + 2 * 4 : own + 6 + 2 * 4], "<u2")[0])] = 99
     first: list[str] = []
     second: list[str] = []
-    expected = Decoder(memoryview(broken), "the model", first).root(root)
+    expected = TableDecoder(memoryview(broken), "the model", first).root(root)
     found = decode(root, memoryview(broken), "the model", second)
     assert found.items == expected.items != single.items
     assert first == second

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and never where somebody planted a link."""
+"""Atomic writing of files: the complete file replaces its target, or nothing changes; links are not followed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["check_folder", "check_target", "whole_file", "write_whole"]
+__all__ = ["atomic_write", "check_folder", "check_target", "write_atomically"]
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
@@ -18,17 +18,16 @@ _PREFIX = ".oplet-"
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Iterator[BinaryIO]:
-    """A file to write, which takes its place when everything was written.
+def atomic_write(path: str | os.PathLike[str], *, executable: bool = False) -> Iterator[BinaryIO]:
+    """Context manager with a file that replaces `path` when the block ends without an exception.
 
-    It grows in the same folder, under a name that nobody can guess, and then replaces what is there: whoever has opened or mapped
-    the old file keeps it, a link is replaced and not followed, and what goes wrong leaves the old file and nothing else. Its
-    permissions are those of the file that it replaces, else those that any new file gets. A device or a pipe, such as
-    /dev/stdout, is written to.
+    The file is written in the same folder under a random name, and then renamed. Readers and mappings of the old file keep it; a symbolic
+    link is replaced and not followed; a failure leaves the old file and removes the new one. Permissions are those of the old file, else
+    those of any new file. A device or a pipe, such as /dev/stdout, is written to directly.
 
     Args:
-        path: where it will be.
-        executable: let those run it who may read it.
+        path: the file's path.
+        executable: whether everyone who may read the file may also execute it.
 
     Raises:
         OSError: the file cannot be written; its `filename` is `path`.
@@ -36,7 +35,7 @@ def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Ite
     target = os.fspath(path)
     if _is_special(target):
         with open(os.open(target, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # it has been exchanged since
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # replaced since it was examined
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
             yield file
         return
@@ -63,10 +62,10 @@ def whole_file(path: str | os.PathLike[str], *, executable: bool = False) -> Ite
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
-    """Say now that a file cannot be written where that can be seen, before long work is done for it.
+    """Check, before long work, that a file can probably be written.
 
     Raises:
-        OSError: there is no such folder, it cannot be written in, or the target is a folder; `filename` is `path`.
+        OSError: the folder does not exist or is not writeable, or the target is a folder; `filename` is `path`.
     """
     target = os.fspath(path)
     folder = os.path.dirname(target) or os.curdir
@@ -82,10 +81,10 @@ def check_target(path: str | os.PathLike[str]) -> None:
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Say now that a folder cannot be made, with those around it, or written in.
+    """Check that a folder can probably be created, with its parents, and written in.
 
     Raises:
-        OSError: something in its path is no folder, or the innermost one that is there cannot be written in; `filename` is `path`.
+        OSError: a part of the path is not a folder, or its innermost existing folder is not writeable; `filename` is `path`.
     """
     there = os.path.abspath(path)
     while not os.path.lexists(there):
@@ -97,21 +96,22 @@ def check_folder(path: str | os.PathLike[str]) -> None:
         raise OSError(trouble, os.strerror(trouble), os.fspath(path))
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:
-    """Write a file by `whole_file`; text in UTF-8, its line ends as they are.
+def write_atomically(path: str | os.PathLike[str], content: bytes | bytearray | memoryview | str) -> None:
+    """Write a whole file with `atomic_write`; text in UTF-8, with unchanged line ends.
 
     Raises:
         OSError: the file cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(data)
 
 
 def _new_file(folder: str, mode: int) -> tuple[str, int]:
-    """A file that was not there, and its descriptor: `tempfile.mkstemp`, but with the permissions of any new file.
+    """Create a file under a random name; returns its path and descriptor.
 
-    `mkstemp` gives 0600, and which permissions the user wants otherwise can only be asked by changing it for all threads.
+    Unlike `tempfile.mkstemp`, which always uses 0600, the system applies the umask to `mode`. A program can read the umask only by
+    changing it for all threads.
     """
     for attempt in range(_ATTEMPTS):
         name = os.path.join(folder, f"{_PREFIX}{secrets.token_hex(8)}.tmp")
@@ -124,12 +124,12 @@ def _new_file(folder: str, mode: int) -> tuple[str, int]:
 
 
 def _is_ours(name: object) -> bool:
-    """Whether an error is about the new file, which has a name that the user does not know."""
+    """Whether an error names the temporary file, whose name the user does not know."""
     return name is None or (isinstance(name, str) and os.path.basename(name).startswith(_PREFIX))
 
 
 def _is_special(path: str) -> bool:
-    """Whether a path leads to what can be written and not replaced: a device, a pipe."""
+    """Whether a path is a device or a pipe, which is written to and not replaced."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -138,7 +138,7 @@ def _is_special(path: str) -> bool:
 
 
 def _mode(path: str) -> int | None:
-    """The permissions of the file at a path; None if there is none, or a link, which has none of its own."""
+    """The permissions of the regular file at a path; None if there is none, or a symbolic link."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Delegates as texts name them."""
+"""Delegate specifiers, such as "NAME:key=value", in command lines and configuration."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from oplet.errors import DelegateError
 
 __all__ = ["AUTO", "is_auto", "parse_delegate"]
 
-#: What stands in the place of delegates where oplet is to choose them.
+#: The specifier that lets oplet choose the delegates.
 AUTO = "auto"
 
 
 def is_auto(text: str) -> bool:
-    """Whether a text in the place of a delegate's name asks oplet to choose."""
+    """Whether a specifier is "auto", with or without options, so that oplet chooses the delegates."""
     return text == AUTO or text.startswith(f"{AUTO}:")
 
 
 def parse_delegate(text: str) -> tuple[str, dict[str, str]]:
-    """A delegate's name and options.
+    """The name and options of a delegate specifier.
 
     Args:
         text: "NAME" or "NAME:key=value,key=value". NAME ends at the last colon before the first "=", so that it may be
-            "distribution:name"; values may have colons and "="; a value with commas, quotes or spaces at its ends stands in
-            quotes of the other kind, a backslash is a character like any other.
+            "distribution:name". Values may contain colons and "=". A value that contains commas or quotes, or that begins or ends with
+            a space, is put in quotes (of the other kind). A backslash has no special meaning.
 
     Raises:
         DelegateError: the text is malformed.

@@ -1,11 +1,10 @@
-"""Read tables from FlatBuffers bytes one by one, checking every offset before it is followed.
+"""Decoder of single FlatBuffers tables; it checks every offset before it follows it.
 
-The file comes from a stranger: each table, vtable, vector and string must lie inside the buffer, where its kind may begin. The
-bytes of all tables, of all vectors of numbers and of all strings are bounded by the file's size, each kind together, before they are
-read: parts that share their bytes count as often as they are referred to. So reading, and whoever looks once at everything that was
-read, takes time and memory linear in the file's size, whatever its offsets say.
+Files are not trusted. Each table, vtable, vector and string must lie inside the buffer, with the alignment of its kind. Three budgets,
+of the file's size each, bound the bytes of all tables, of all vectors of numbers and of all strings; parts that share bytes are charged
+once per reference. Decoding, and one pass over all that was decoded, therefore take time and memory linear in the file's size.
 
-A vtable is shared by all tables that have the same fields, so what it says is worked out once and then kept.
+All tables with the same fields share a vtable, so the layout that it describes is computed once and cached.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from oplet.errors import ModelError
 from oplet.schema.table import Field, Table
 
-__all__ = ["SOFFSET", "STRING_HEAD", "UOFFSET", "VTABLE_HEAD", "Decoder", "Layout", "Numbers"]
+__all__ = ["SOFFSET", "STRING_HEAD", "UOFFSET", "VTABLE_HEAD", "Layout", "Numbers", "TableDecoder"]
 
 T = TypeVar("T", bound=Table)
 Numbers = np.ndarray[Any, Any]
@@ -30,45 +29,48 @@ SOFFSET = struct.Struct("<i")
 VTABLE_HEAD = struct.Struct("<HH")
 _ENUM_MEMBERS: dict[type[IntEnum], dict[int, IntEnum]] = {}
 
-#: How many unknown parts of a file are named; a file can hold millions.
+#: Number of unknown fields and union members that are described; a file can hold millions.
 _UNKNOWN_KEPT = 8
-#: How many times the file's size the constants may have together, which nobody copies: buffers may share their bytes.
+#: Budget of the constants together, as a multiple of the file's size: buffers may share bytes, and nothing copies them.
 _SHARED = 16
-#: Bytes by which the tables, the vectors of numbers, and the strings may be more than the file: small parts of small files are shared.
+#: Bytes that each budget has beyond the file's size: writers share small parts of small files.
 _SPARE = 1 << 16
-#: What a string takes besides its characters and is there in the file too, in bytes: its length, and an offset that leads to it.
+#: Bytes of a string in the file besides its characters: its length, and the offset that refers to it.
 STRING_HEAD = 8
-#: In UTF-8, bytes from here on begin characters that Python keeps in four bytes, as it then keeps the whole string.
+#: First UTF-8 lead byte of the characters beyond the Basic Multilingual Plane. Python stores a string with such a character in four
+#: bytes a character.
 _ASTRAL = 0xF0
-#: Bytes of a string that is decoded once for all who refer to it.
+#: Bytes above which a decoded string is cached by its position, for all references to it.
 _LONG = 32
-#: Tables that are larger than tables of few fields are, in bytes, are not read together.
+#: Size in bytes up to which tables are decoded in batches.
 _SLIM = 128
 
 
 class Layout(NamedTuple):
-    """What a vtable says about the tables of one class that use it."""
+    """Layout of the tables of one class that share a vtable."""
 
     size: int
-    groups: list[tuple[struct.Struct, list[str]]]  # numbers, and offsets to what lies elsewhere; one group unless some overlap
+    groups: list[
+        tuple[struct.Struct, list[str]]
+    ]  # unpackers of scalars and offsets, with the fields' names; one unless fields overlap
     enums: list[tuple[str, dict[int, IntEnum]]]
-    # Of numbers: name, where its offset lies, what it is made of, whether several may share their bytes.
+    # Vectors of numbers: name, position of the offset in the table, dtype, whether several may share bytes.
     vectors: list[tuple[str, int, np.dtype[Any], bool]]
-    references: list[tuple[Field, int]]  # the others
-    unions: list[tuple[Field, int, int]]  # the union, where its value's offset lies (0: nowhere), where its type lies
+    references: list[tuple[Field, int]]  # all other offsets: field, position in the table
+    unions: list[tuple[Field, int, int]]  # field, positions of the value's offset and of the type; 0 where absent
     unknown: list[int]  # ids of fields that the class does not declare
-    wide: list[int]  # where scalars of 8 bytes lie; tables begin at multiples of 4
-    whole: list[struct.Struct]  # what unpacks tables that were put one behind another; empty if they are not read together
+    wide_scalars: list[int]  # positions of 8-byte scalars; tables are aligned to 4 bytes only
+    batch: list[struct.Struct]  # unpacker of consecutive tables; empty where tables are not decoded in batches
 
 
-#: What the vtables of files say; most files have the same ones.
+#: Cache of layouts; most files use the same vtables.
 _LAYOUTS: dict[tuple[type[Table], bytes], Layout] = {}
-#: How many are kept, of vtables of at most so many bytes.
+#: Number of cached layouts, and the largest vtable in bytes that is cached.
 _LAYOUTS_KEPT, _COMMON = 1024, 64
 
 
-class Decoder:
-    """Reads the tables of one file."""
+class TableDecoder:
+    """Decoder of the tables of one file, one table at a time."""
 
     def __init__(self, buffer: memoryview, where: str, unknown: list[str]) -> None:
         self.buffer = buffer
@@ -80,7 +82,7 @@ class Decoder:
         self.where = where
         self.unknown = unknown
         self.layouts: dict[tuple[int, type[Table]], Layout] = {}
-        # In bytes, as they lie in the file: no part of a file that shares nothing is counted twice.
+        # Bytes as they lie in the file, so that a file without shared parts stays within its budgets.
         self.tables_left = self.numbers_left = self.text_left = self.size + _SPARE
         self.shared_left = self.size * _SHARED
         self.strings: dict[int, str] = {}
@@ -91,7 +93,7 @@ class Decoder:
             "the file is truncated or damaged, fetch or convert it again."
         )
 
-    def note(self, what: str, position: int) -> None:
+    def note_unknown(self, what: str, position: int) -> None:
         if len(self.unknown) < _UNKNOWN_KEPT:
             self.unknown.append(f"{what} at byte {position}")
 
@@ -107,7 +109,7 @@ class Decoder:
         return target
 
     def layout(self, cls: type[Table], vtable: int, position: int) -> Layout:
-        """Read a vtable for tables of `cls`; `position` is the first such table."""
+        """Decode the vtable of tables of `cls` and cache its layout; `position` is the first such table, for messages."""
         if position % 4 or vtable < 0 or vtable % 2 or vtable + 4 > self.size:
             raise self.fail(f"{cls.__name__} has no vtable inside the file", position)
         vtable_size, size = VTABLE_HEAD.unpack_from(self.buffer, vtable)
@@ -124,23 +126,23 @@ class Decoder:
 
     def new_layout(self, cls: type[Table], slots: Numbers, size: int, position: int) -> Layout:
         declared = cls.fields[-1].id + 1 if cls.fields else 0
-        left = set(np.flatnonzero(slots[:declared]).tolist())  # set in the vtable and not yet met in the class
+        left = set(np.flatnonzero(slots[:declared]).tolist())  # ids that the vtable sets and no field has matched yet
         later = slots[declared:]
-        if later.any():  # naming the first is enough
+        if later.any():  # one id is enough to describe
             left.add(declared + int((later != 0).argmax()))
         layout = Layout(size, [], [], [], [], [], [], [], [])
         places: list[tuple[int, str, int, str]] = []
         for field in cls.fields:
-            hidden = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
+            type_offset = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
             offset = int(slots[field.id]) if field.id in left else 0
             left -= {field.id, field.id - 1} if field.kind == "union" else {field.id}
             if offset and offset + (field.flags.bytewidth if field.kind == "scalar" else 4) > size:
                 raise self.fail(f"field {field.name} lies outside its {cls.__name__}", position + offset)
-            if hidden and hidden + 1 > size:
-                raise self.fail(f"the type of union {cls.__name__}.{field.name} lies outside its table", position + hidden)
+            if type_offset and type_offset + 1 > size:
+                raise self.fail(f"the type of union {cls.__name__}.{field.name} lies outside its table", position + type_offset)
             if field.kind == "union":
-                if offset or hidden:
-                    layout.unions.append((field, offset, hidden))
+                if offset or type_offset:
+                    layout.unions.append((field, offset, type_offset))
             elif not offset:
                 continue
             elif field.kind == "scalar":
@@ -148,7 +150,7 @@ class Decoder:
                 if offset % min(width, 4):
                     raise self.fail(f"field {field.name} of {cls.__name__} is not aligned", position + offset)
                 if width == 8:
-                    layout.wide.append(offset)
+                    layout.wide_scalars.append(offset)
                 if field.enum is not None:
                     layout.enums.append((field.name, _members(field.enum)))
                 places.append((offset, field.flags.packer_type.format.lstrip("<"), width, field.name))
@@ -164,7 +166,7 @@ class Decoder:
         if 4 <= size <= _SLIM and len(layout.groups) <= 1 and not left and not any(offset % 4 for offset in offsets):
             packed = layout.groups[0][0].format if layout.groups else "<"
             spare = -(-size // 4) * 4 - struct.calcsize(packed)
-            layout.whole.append(struct.Struct(f"{packed}{spare}x"))
+            layout.batch.append(struct.Struct(f"{packed}{spare}x"))
         return layout
 
     def table(self, cls: type[T], position: int) -> T:
@@ -198,7 +200,7 @@ class Decoder:
                 raise self.misplaced(cls, name, position + offset, target)
             itemsize = dtype.itemsize
             nbytes = UOFFSET.unpack_from(buffer, target)[0] * itemsize
-            if start + nbytes > whole or not self.allows(nbytes, shared):
+            if start + nbytes > whole or not self.spend_numbers(nbytes, shared):
                 raise self.too_long(cls, name, target, start + nbytes)
             if itemsize == 4:
                 values[name] = self.words[dtype.kind][start >> 2 : (start + nbytes) >> 2]
@@ -207,40 +209,40 @@ class Decoder:
         for field, offset in references:
             at = position + offset
             values[field.name] = self.reference(cls, field, at, at + values[field.name])
-        for field, offset, hidden in unions:
-            value = self.union(cls, field, position, offset, hidden)
+        for field, offset, type_offset in unions:
+            value = self.union(cls, field, position, offset, type_offset)
             if value is not None:
                 values[field.name] = value
         for id in unknown:
-            self.note(f"field {id} of {cls.__name__}", position)
+            self.note_unknown(f"field {id} of {cls.__name__}", position)
         result = cls.__new__(cls)
         result.__dict__ = values
         return result
 
-    def allows(self, nbytes: int, shared: bool) -> bool:
-        """Whether vectors of numbers may have so many bytes more; they are counted."""
+    def spend_numbers(self, nbytes: int, shared: bool) -> bool:
+        """Charge the bytes of vectors of numbers to their budget; False if it is exceeded."""
         if shared:
             self.shared_left -= nbytes
             return self.shared_left >= 0
         self.numbers_left -= nbytes
         return self.numbers_left >= 0
 
-    def union(self, cls: type[Table], field: Field, position: int, offset: int, hidden: int) -> Table | None:
-        member = self.buffer[position + hidden] if hidden else 0
+    def union(self, cls: type[Table], field: Field, position: int, offset: int, type_offset: int) -> Table | None:
+        member = self.buffer[position + type_offset] if type_offset else 0
         known = (field.members or {}).get(member)
         if offset and known is not None:
             return self.table(known, self.follow(position + offset, f"{cls.__name__}.{field.name}"))
-        # A member of a later schema: the op that needs it reports what it misses.
+        # A member of a later schema. The op that needs it reports the missing options.
         if member:
-            self.note(
+            self.note_unknown(
                 f"member {member} of the union {cls.__name__}.{field.name}{'' if offset else ', which has no value'}", position
             )
         elif offset:
-            self.note(f"a value of no type in the union {cls.__name__}.{field.name}", position)
+            self.note_unknown(f"a value of no type in the union {cls.__name__}.{field.name}", position)
         return None
 
     def reference(self, cls: type[Table], field: Field, at: int, target: int) -> Any:
-        """What the offset at `at` leads to."""
+        """The string, table or tables that the offset at `at` refers to."""
         kind = field.kind
         if target + 4 > self.size or (target % 4 and kind != "table"):
             raise self.misplaced(cls, field.name, at, target)
@@ -278,10 +280,10 @@ class Decoder:
             number = int(outside.argmax())
             what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
             raise self.fail(what, start + 4 * number)
-        return self.alike(field.table or Table, targets)
+        return self.tables_at(field.table or Table, targets)
 
-    def alike(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
-        """Tables of one class; at each position there are four bytes."""
+    def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
+        """The tables of one class at some positions, with at least four bytes at each."""
         table = self.table
         return [table(cls, position) for position in positions.tolist()]
 
@@ -290,18 +292,18 @@ class Decoder:
         if text is None:
             self.spend_text(length + STRING_HEAD, start)
             raw = bytes(self.buffer[start : start + length])
-            text = raw.decode("utf-8", "surrogateescape") if raw.isascii() else self.wide(raw, start)
+            text = raw.decode("utf-8", "surrogateescape") if raw.isascii() else self.non_ascii(raw, start)
             if length > _LONG:
                 self.strings[start] = text
         return text
 
-    def wide(self, raw: bytes, start: int) -> str:
-        """A string that is not ASCII, of which Python keeps all characters as wide as the widest."""
+    def non_ascii(self, raw: bytes, start: int) -> str:
+        """Decode a string that is not ASCII, and charge the memory of its widest character for all of them."""
         units = np.frombuffer(raw, np.uint8)
         followers = int(np.count_nonzero((units & 0xC0) == 0x80))
         leaders = sum(int(np.count_nonzero(units >= lead)) for lead in (0xC0, 0xE0, _ASTRAL))
         width = 4 if int(units.max()) >= _ASTRAL else 2
-        characters = len(raw) - followers if followers == leaders else len(raw)  # bytes that are no UTF-8 become one each
+        characters = len(raw) - followers if followers == leaders else len(raw)  # each byte that is not UTF-8 becomes a character
         spent = max(0, characters * width - len(raw))
         self.spend_text(spent, start)
         text = raw.decode("utf-8", "surrogateescape")
@@ -309,14 +311,18 @@ class Decoder:
         return text
 
     def spend_text(self, nbytes: int, start: int) -> None:
-        """Refuse strings that take more memory than the file can hold."""
+        """Charge the bytes of a string to the budget of strings.
+
+        Raises:
+            ModelError: the strings take more bytes than the file has.
+        """
         self.text_left -= nbytes
         if self.text_left < 0:
             raise self.fail("a string shares its bytes with too many others", start - 4)
 
 
 def _groups(places: list[tuple[int, str, int, str]]) -> list[tuple[struct.Struct, list[str]]]:
-    """What unpacks (offset, format, width, name) in as few calls as can be: fields of a damaged file may overlap."""
+    """The fewest unpackers for fields (offset, format, width, name); those of a damaged file may overlap."""
     formats: list[str] = []
     names: list[list[str]] = []
     ends: list[int] = []

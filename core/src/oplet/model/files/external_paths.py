@@ -1,4 +1,4 @@
-"""Files beside a model, under names that the model's author chose: which names are taken, and where the files lie."""
+"""Paths of external files, whose names come from a model and are not trusted: which names are accepted, and where the files lie."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from oplet.errors import ModelError
 from oplet.model.files.mapping import MappedFile, map_file, open_regular
 from oplet.schema.naming import shown
 
-__all__ = ["check_name", "locate", "missing_files", "open_beside"]
+__all__ = ["check_name", "locate", "missing_files", "open_external"]
 
-#: What Windows takes for devices, with any ending and in any folder.
+#: Names of devices on Windows, which it recognizes with any extension and in any folder.
 _DEVICES = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])( *\..*| *)", re.IGNORECASE)
 _DRIVE = re.compile(r"[A-Za-z]:")
 
-#: Endings of files that other programs run when they only lie there: Python imports what lies beside a script.
+#: Extensions of files that other programs may execute because of where they are, as Python imports modules beside a script.
 _CODE = (
     ".py", ".pyc", ".pyd", ".pyw", ".pyi", ".pth", ".so", ".dll", ".dylib", ".exe", ".com", ".bat", ".cmd", ".ps1", ".sh", ".lnk",
     ".desktop", ".app", ".jar", ".js", ".vbs", ".scr", ".msi",
 )  # fmt: skip
 
-#: The largest part of a file that is compared at once.
+#: Bytes that are compared at once.
 _PIECE = 1 << 20
 
 Content = bytes | bytearray | memoryview
 
 
 def check_name(name: str, model: str, *, writing: bool = False) -> None:
-    """Refuse a name of an external file that could lie outside the model's folder, or mean something to a system.
+    """Refuse the name of an external file that leads out of the model's folder or has a special meaning to an operating system.
 
     Args:
-        name: as the model has it, with "/" between folders.
-        model: what messages call the model.
-        writing: whether a file is to be made under this name; then none that is code for other programs.
+        name: the name in the model, with "/" between folders.
+        model: the model's name in messages.
+        writing: whether the file is to be written; extensions of code are then refused, too.
 
     Raises:
-        ModelError: the name is not taken.
+        ModelError: the name is refused.
     """
     reason = _fault(name) or (
         "ends as programs do, which others might run" if writing and name.lower().rstrip("/.").endswith(_CODE) else ""
@@ -51,9 +51,9 @@ def check_name(name: str, model: str, *, writing: bool = False) -> None:
 
 
 def _fault(name: str) -> str:
-    """What is wrong with a name; "" for nothing."""
+    """The reason to refuse a name, "" if there is none."""
     parts = name.split("/")
-    # Spaces of other alphabets are no printable characters to Python; whatever else is none could deceive who reads it.
+    # Unprintable characters could deceive readers; spaces of other scripts count as unprintable in Python, and are accepted.
     if not name.isprintable() and not all(c.isprintable() or unicodedata.category(c) == "Zs" for c in name):
         return "has characters that are not to be printed, or is not UTF-8"
     if name.startswith("/"):
@@ -80,14 +80,14 @@ def _fault(name: str) -> str:
 
 
 def locate(folder: str, name: str, model: str, *, writing: bool = False) -> str:
-    """Where an external file of this name lies, symbolic links followed.
+    """The path of an external file, with symbolic links resolved.
 
     Args:
-        folder: the model's, without symbolic links.
+        folder: the model's folder, without symbolic links.
         name, model, writing: as for `check_name`.
 
     Raises:
-        ModelError: the name is not taken, or links lead out of the folder, or the folder is the root of the file system.
+        ModelError: the name is refused, a symbolic link leads out of the folder, or the folder is the root of the file system.
     """
     check_name(name, model, writing=writing)
     if os.path.dirname(folder) == folder:
@@ -107,11 +107,11 @@ def locate(folder: str, name: str, model: str, *, writing: bool = False) -> str:
     return target
 
 
-def open_beside(folder: str, name: str, model: str, *, use_mmap: bool = True) -> MappedFile:
-    """The bytes of an external file.
+def open_external(folder: str, name: str, model: str, *, use_mmap: bool = True) -> MappedFile:
+    """Map an external file; arguments as for `locate` and `map_file`.
 
     Raises:
-        ModelError: as `locate` does, or the file cannot be read, or is no regular file.
+        ModelError: as `locate` does, or the file cannot be read or is not a regular file.
     """
     target = locate(folder, name, model)
     mapped = map_file(target, use_mmap=use_mmap, follow=False)
@@ -123,14 +123,14 @@ def open_beside(folder: str, name: str, model: str, *, use_mmap: bool = True) ->
 
 
 def missing_files(contents: Mapping[str, Content], path: str) -> dict[str, Content]:
-    """Which of a model's external files are to be written, by their paths; nothing is written here.
+    """The external files of a model that do not exist yet: their contents by path. Nothing is written.
 
     Args:
-        contents: what the files hold, by the names that the model has for them.
-        path: where the model is to be written.
+        contents: the contents of all external files, by their names in the model.
+        path: the path at which the model is to be written.
 
     Raises:
-        ModelError: a name is not taken; a file is there that holds something else, or is the model's own; two names are one file.
+        ModelError: a name is refused, a file exists with other contents, a file is the model's own, or two names are the same file.
     """
     own = os.path.realpath(path)
     folder = os.path.dirname(own)
@@ -158,7 +158,7 @@ def missing_files(contents: Mapping[str, Content], path: str) -> dict[str, Conte
 
 
 def _holds(path: str, content: Content) -> bool:
-    """Whether a file is there and holds just this."""
+    """Whether a file exists and has exactly these contents."""
     view = memoryview(content)
     try:
         descriptor = open_regular(path, follow=False)
