@@ -29,7 +29,7 @@ MODEL = graph_model(
 ONES = np.ones(2, np.float32)
 
 
-GOOD = elementwise(lambda x: x * 2)
+GOOD = elementwise(lambda x, *others: x * 2)
 
 
 def resolver_of(bad: Registration) -> MutableOpResolver:
