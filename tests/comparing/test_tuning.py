@@ -12,8 +12,8 @@ import pytest
 from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.errors import DelegateLoadError, UnresolvedOpError
 from oplet.testing.distributions import fake_distribution, installed
+from oplet.tuning.choice_cache import FOLDER_VARIABLE
 from oplet.tuning.differences import largest_error, output_differences
-from oplet.tuning.remembering import FOLDER_VARIABLE
 from oplet.tuning.tolerances import ModelKind
 
 #: Custom op Slow, which doubles and takes its time, and an ADD that does so too.
@@ -153,8 +153,8 @@ def test_where_a_last_bit_moves_nothing_the_same_engine_is_held_to_the_bound(pac
     assert "its error of" in next(t.why for t in trials if t.candidate.delegates == ("wrong",))
 
 
-def test_what_random_numbers_move_is_no_spread_of_the_model(packages):
-    from oplet.tuning.measuring import _Runner
+def test_what_random_numbers_move_is_no_sensitivity_of_the_model(packages):
+    from oplet.tuning.trials import _TimedInterpreter
 
     builder = ModelBuilder()
     main = builder.add_subgraph()
@@ -165,22 +165,22 @@ def test_what_random_numbers_move_is_no_spread_of_the_model(packages):
     main.set_inputs(x)
     main.set_outputs(out)
     interpreter = Interpreter(model_content=builder.to_bytes())
-    assert _Runner(interpreter, {x: np.ones(4, np.float32)}).spreads() == [0]
+    assert _TimedInterpreter(interpreter, {x: np.ones(4, np.float32)}).sensitivities() == [0]
 
 
 def test_nudged_values_are_neighbours():
-    from oplet.tuning.random_inputs import nudged_input
+    from oplet.tuning.random_inputs import perturbed_input
 
     random = np.random.default_rng(1)
     real = {"quantization": (0.0, 0)}
     values = np.linspace(-2, 2, 1001, dtype=np.float32)
-    moved = nudged_input(values, real, random)
+    moved = perturbed_input(values, real, random)
     assert ((moved == np.nextafter(values, np.float32(9))) | (moved == np.nextafter(values, np.float32(-9)))).all()
     steps = np.arange(-128, 128, dtype=np.int8).repeat(10)
-    stepped = nudged_input(steps, {"quantization": (0.5, 0)}, random).astype(int) - steps
+    stepped = perturbed_input(steps, {"quantization": (0.5, 0)}, random).astype(int) - steps
     assert set(stepped) == {-1, 0, 1}
     assert 0.05 < np.abs(stepped).mean() < 0.25
-    assert nudged_input(steps, real, random) is steps  # numbers that count
+    assert perturbed_input(steps, real, random) is steps  # numbers that count
 
 
 def test_the_fastest_delegate_whose_answers_are_right_is_taken(packages):

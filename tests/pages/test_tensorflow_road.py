@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 from tests.places import EXAMPLES
 
-from oplet import Interpreter, PluginManager
+from oplet import Interpreter, PluginManager, Profiler
 from oplet.errors import UnresolvedOpError
-from oplet.runtime.describe.profiler import Profiler
 
 pytestmark = [
     pytest.mark.slow,

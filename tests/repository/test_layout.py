@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
+import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterator
@@ -41,8 +43,8 @@ ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchrono
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
 CATALOGUES = {"oplet/cli/commands", "oplet_numba_ops/ops"}
-#: What is long for being a list: the schema's declarations, and the checks of one class that plugin authors inherit from.
-LISTS = {"schema/options.py", "testing/contract.py"}
+#: What is long for being a list: the declarations of the schema.
+LISTS = {"schema/options.py"}
 
 
 def imports(path: Path, among: Collection[str] = ()) -> Iterator[str]:
@@ -210,6 +212,59 @@ def test_only_compiled_kernels_wrap_the_builtin_ones() -> None:
         package = path.relative_to(ROOT / "plugins").parts[0]
         if package not in ("builtin_ops", "numba_ops"):
             assert not [m for m in imports(path) if m.startswith("oplet_builtin_ops")], path
+
+
+#: The packages by which compiled kernels take the place of numpy's.
+COMPILED, NUMPY = (ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("numba_ops", "builtin_ops"))
+
+
+def test_compiled_kernels_hold_on_to_what_the_builtin_ones_make_public() -> None:
+    """Registrations of operators, the table of versions, and the kit."""
+    for path in COMPILED.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            taken = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            assert not [name for name in taken if name.startswith("oplet_builtin_ops.")], f"{path}:{node.lineno}"
+            if module.partition(".")[0] == "oplet_builtin_ops":
+                public = {"oplet_builtin_ops": ["VERSIONS"], "oplet_builtin_ops.ops": ["REGISTRATION"]}
+                room = module.rpartition(".")[0]
+                assert room == "oplet_builtin_ops.kit" or taken == public.get(room or module), f"{path}:{node.lineno}"
+
+
+def test_a_compiled_kernel_loads_no_numpy_kernel_but_the_one_that_it_stands_for() -> None:
+    known = modules(COMPILED) | modules(NUMPY)
+    graph = {name: {m for m in imports(path, known) if m in known} for name, path in known.items()}
+
+    def reach(start: str) -> set[str]:
+        found, waiting = set[str](), [start]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += graph[name]
+        return {name for name in found if name.startswith("oplet_builtin_ops.") and ".kit" not in name}
+
+    for path in (COMPILED / "ops").glob("[!_]*.py"):
+        more = reach(f"oplet_numba_ops.ops.{path.stem}") - reach(f"oplet_builtin_ops.ops.{path.stem}")
+        assert not more, path.stem
+
+
+def rows_of_versions(package: Path) -> Iterator[tuple[str, str]]:
+    """The operators that a package writes down with a range of versions."""
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Dict):
+                for key, value in zip(node.keys, node.values):
+                    name, versions = ast.unparse(key) if key else "", ast.unparse(value)
+                    if re.fullmatch(r"'[A-Z][A-Z0-9_]+'", name) and re.fullmatch(r"\(\d+, \d+\)", versions):
+                        yield name, versions
+
+
+def test_no_two_packages_write_down_the_versions_of_an_operator() -> None:
+    rows = {package.name: set(rows_of_versions(package)) for package in (ROOT / "plugins").iterdir() if package.is_dir()}
+    assert len(rows["builtin_ops"]) > 100
+    for a, b in itertools.combinations(rows, 2):
+        assert not rows[a] & rows[b], (a, b)
 
 
 def modules_after(code: str) -> set[str]:

@@ -55,7 +55,7 @@ SINH = Kernel(
     "Sinh",
     "sinh",
     "    context.resize_tensor(y, x.shape)\n",
-    '    ensure(len(node.inputs) == 1 and node.has_input(0), f"Sinh takes one input, this node has {len(node.inputs)}.")\n',
+    "    ensure_operands(node, 1)\n",
     "    ensure_type(x, TensorType.FLOAT32)\n",
     (':REGISTRATION")', ':REGISTRATION", 1, 9)'),
 )
@@ -64,7 +64,7 @@ EXP = Kernel(
     "exp",
     "    context.resize_tensor(node.outputs[0], node.inputs[0].shape)\n",
     '    if len(node.inputs) != 1:\n        decline(f"it takes one input, this node has {len(node.inputs)}.")\n'
-    '    ensure(node.has_input(0), "EXP takes an input, this node has none.")\n',
+    "    ensure_operands(node, 1)\n",
     "inputs=[[TensorType.FLOAT32]], outputs=[[TensorType.FLOAT32]]",
     ("FIRST_VERSION, LAST_VERSION = 1, 1", "FIRST_VERSION, LAST_VERSION = 1, 9"),
 )

@@ -19,10 +19,10 @@ from oplet import (
     Interpreter,
     ModelBuilder,
     Node,
+    Profiler,
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
-from oplet.runtime.describe.profiler import Profiler
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 

@@ -10,7 +10,7 @@ from oplet import DelegateRegistry, PluginManager
 from oplet.delegates.specifier import parse_delegate
 from oplet.errors import DelegateError, PluginError
 from oplet.plugins.selection import VARIABLES
-from oplet.tuning.remembering import FOLDER_VARIABLE
+from oplet.tuning.choice_cache import FOLDER_VARIABLE
 
 
 def test_many_plugins_that_are_off_for_one_reason_are_one_sentence(site: Any) -> None:

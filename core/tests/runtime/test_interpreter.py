@@ -24,6 +24,7 @@ from oplet import (
     Node,
     OpResolverType,
     PluginManager,
+    Profiler,
     Registration,
     TensorBuilder,
     TensorType,
@@ -44,7 +45,6 @@ from oplet.errors import (
     UnresolvedOpError,
     ViewError,
 )
-from oplet.runtime.describe.profiler import Profiler
 from oplet.testing import invoke, one_op_model
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec

@@ -12,8 +12,8 @@ from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registr
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.ops.checkpoint import current_meter
 from oplet.runtime.threads import workers as runtime_workers
-from oplet.runtime.threads.arithmetic import Arithmetic
 from oplet.runtime.threads.blas import SINGLE_THREADED, SingleThreaded
+from oplet.runtime.threads.numpy_settings import KernelNumpySettings
 from oplet.runtime.threads.workers import Workers
 from oplet.testing import Spec, one_op_model
 
@@ -27,7 +27,7 @@ def test_parts_run_at_once_and_in_threads_that_numpy_s_settings_reach() -> None:
         seen.append((np.getbufsize(), np.geterr()["divide"]))
 
     workers = Workers(3)
-    with Arithmetic():
+    with KernelNumpySettings():
         for _ in range(2):
             workers.run([part] * 3)
     workers.close()
@@ -78,9 +78,9 @@ def test_a_thread_that_leaves_the_core_of_the_other_may_use_it_later(monkeypatch
     usable = os.sched_getaffinity(0)
     here = min(usable)
     left: list[int] = []
-    leave = runtime_workers._leave
+    leave = runtime_workers._move_off
     monkeypatch.setattr(runtime_workers, "_current_core", lambda: here)
-    monkeypatch.setattr(runtime_workers, "_leave", lambda core: (left.append(core), leave(core)))
+    monkeypatch.setattr(runtime_workers, "_move_off", lambda core: (left.append(core), leave(core)))
     seen: list[set[int]] = []
     workers = Workers(2)
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_a_context_without_threads_runs_parts_one_after_another() -> None:
 
 def test_numpy_s_settings_are_back_afterwards() -> None:
     before = np.geterr(), np.getbufsize()
-    with Arithmetic():
+    with KernelNumpySettings():
         assert np.geterr()["over"] == "ignore"
     assert (np.geterr(), np.getbufsize()) == before
 
@@ -117,7 +117,7 @@ def test_blas_takes_one_thread_until_the_last_runner_is_done() -> None:
 @pytest.mark.skipif(SINGLE_THREADED is None, reason="numpy multiplies with another BLAS")
 def test_the_real_blas_obeys() -> None:
     assert SINGLE_THREADED is not None
-    with Arithmetic():
+    with KernelNumpySettings():
         assert SINGLE_THREADED._count() == 1
 
 

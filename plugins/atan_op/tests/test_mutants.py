@@ -15,7 +15,7 @@ from oplet.testing import OpContract, Spec, first_failure, one_op_model
 
 COMPUTE = "    np.arctan(node.inputs[0].data, out=node.outputs[0].data)"
 RESIZE = "    context.resize_tensor(y, x.shape)"
-COUNT = '    ensure(len(node.inputs) == 1 and node.has_input(0), f"Atan takes one input, this node has {len(node.inputs)}.")'
+COUNT = "    ensure_operands(node, 1)"
 TYPES = "    ensure_type(x, TensorType.FLOAT32, TensorType.FLOAT64)"
 ADD = '    resolver.add_custom("Atan", ATAN)'
 X, Y = "node.inputs[0].data", "node.outputs[0].data"

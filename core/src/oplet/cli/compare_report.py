@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from oplet.tools.comparing.bisect import Bisection
     from oplet.tools.comparing.compare import Comparison, Layer
     from oplet.tuning.differences import Difference
-    from oplet.tuning.following import NodeDifference
+    from oplet.tuning.node_comparison import NodeDifference
 
 __all__ = ["as_json", "print_report"]
 

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from oplet.kernels.fixed_point import clip, quantized_range
 from oplet.schema.enums import ActivationFunctionType, TensorType
 
-__all__ = ["activation_range", "apply_activation", "float_activation_range"]
+__all__ = ["CLAMPS", "activation_range", "apply_activation", "float_activation_range"]
 
 _ACTIVATIONS: Final = {
     ActivationFunctionType.RELU: (0.0, math.inf),
     ActivationFunctionType.RELU_N1_TO_1: (-1.0, 1.0),
     ActivationFunctionType.RELU6: (0.0, 6.0),
 }
+#: The activations that are clamps; NONE is one without bounds.
+CLAMPS: Final = (ActivationFunctionType.NONE, *_ACTIVATIONS)
 
 
 @lru_cache(maxsize=1024)
@@ -45,7 +47,12 @@ def activation_range(activation: ActivationFunctionType, type: TensorType, scale
 
 @cache
 def float_activation_range(activation: ActivationFunctionType) -> tuple[np.float32, np.float32]:
-    """The bounds of a fused activation on floats, infinite where it has none. TANH and SIGN_BIT have none: they are no clamps."""
+    """The bounds of a fused activation on floats, infinite where it has none. Only `CLAMPS` are clamps: TANH and SIGN_BIT are not.
+
+    >>> low, high = float_activation_range(ActivationFunctionType.RELU)
+    >>> float(low), float(high)
+    (0.0, inf)
+    """
     low, high = _ACTIVATIONS.get(activation, (-math.inf, math.inf))
     return np.float32(low), np.float32(high)
 

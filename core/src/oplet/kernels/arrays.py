@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy import may_share_memory
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Shape", "Thunk", "copier"]
+__all__ = ["Array", "Shape", "Thunk", "copier", "copies"]
 
 #: An array of any type and shape.
 Array = NDArray[Any]
@@ -25,6 +25,23 @@ def copier(target: Array, source: Array) -> Thunk:
 
     def run() -> None:
         target[...] = source
+
+    return run
+
+
+def copies(pairs: Sequence[tuple[Array, Array]]) -> Thunk:
+    """A thunk that copies the second array, or view, of each pair into the first, one pair after the other.
+
+    >>> import numpy as np
+    >>> left, right, whole = np.array([1]), np.array([2]), np.zeros(2, int)
+    >>> copies([(whole[:1], left), (whole[1:], right)])()
+    >>> whole.tolist()
+    [1, 2]
+    """
+
+    def run() -> None:
+        for target, source in pairs:
+            target[...] = source
 
     return run
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oplet.ops.context import Node, ensure, ensure_type
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import TensorType
 
 __all__ = [
     "PLAIN_TYPES",
+    "all_constant",
     "all_types_but",
     "ensure_operands",
     "ensure_plain",
@@ -32,6 +35,11 @@ PLAIN_TYPES = tuple(type for type in TensorType if type not in _NOT_PLAIN)
 def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
     """All tensor types except `refused`."""
     return tuple(type for type in TensorType if type not in refused)
+
+
+def all_constant(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether every tensor that is there is constant, so that a kernel may keep its values in another layout."""
+    return all(tensor is None or tensor.is_constant for tensor in tensors)
 
 
 def ensure_operands(node: Node, inputs: int, outputs: int = 1, *, optional: int = 0) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from oplet.ops.context import ensure
 from oplet.schema.enums import Padding
 
-__all__ = ["Axis", "padding_around", "padding_before", "transposed_axis", "window_axis", "windows_in"]
+__all__ = ["Axis", "Windows2D", "padding_around", "padding_before", "transposed_axis", "window_axis", "windows_in"]
 
 
 def windows_in(size: int, filter: int, stride: int, padding: Padding, dilation: int = 1) -> int:
@@ -78,6 +78,44 @@ class Axis(NamedTuple):
     def padded(self) -> int:
         """The size of the input with all padding that a window reads."""
         return max(self.before + self.size, (self.out - 1) * self.stride + (self.filter - 1) * self.dilation + 1)
+
+
+class Windows2D(NamedTuple):
+    """All windows over a batch of maps of shape (batch, height, width, channels).
+
+    Attributes:
+        batch: number of maps.
+        height: the windows along the height.
+        width: the windows along the width.
+        channels: of the map.
+
+    Example:
+        >>> from oplet.schema.enums import Padding
+        >>> rows, columns = (window_axis(name, Padding.SAME, 5, filter=3, stride=2) for name in ("height", "width"))
+        >>> windows = Windows2D(2, rows, columns, 8)
+        >>> windows.count, windows.padded_shape
+        (18, (2, 7, 7, 8))
+    """
+
+    batch: int
+    height: Axis
+    width: Axis
+    channels: int
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """How many windows there are (not what a tuple counts)."""
+        return self.batch * self.height.out * self.width.out
+
+    @property
+    def padded_shape(self) -> tuple[int, int, int, int]:
+        """The map's shape with its padding."""
+        return self.batch, self.height.padded, self.width.padded, self.channels
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether some window reads beyond the map."""
+        return self.height.padded != self.height.size or self.width.padded != self.width.size
 
 
 @lru_cache(maxsize=1024)

@@ -26,7 +26,7 @@ __all__ = [
 LOAD_VARIABLE = "OPLET_PLUGINS"
 DISABLE_VARIABLE = "OPLET_DISABLE_PLUGINS"
 PREFER_VARIABLE = "OPLET_PREFER"
-#: All environment variables of oplet; `oplet.tuning.remembering` reads the last one.
+#: All environment variables of oplet; `oplet.tuning.choice_cache` reads the last one.
 VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR")
 
 

@@ -15,4 +15,4 @@ from oplet.testing.one_op import one_op_model as one_op_model
 from oplet.testing.one_op import run_op as run_op
 from oplet.testing.op_contract import OpContract as OpContract
 from oplet.testing.op_contract import first_failure as first_failure
-from oplet.testing.wrapping import WrappingDelegate as WrappingDelegate
+from oplet.testing.wrapping_delegate import WrappingDelegate as WrappingDelegate

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from oplet.kernels import fixed_point as fp
-from oplet_builtin_ops.arithmetic.requantize import Requantizer, Rounding
+from oplet.kernels.requantization import Rounding
+from oplet_builtin_ops.arithmetic.requantize import Requantizer
 
 
 def run(requantizer: Requantizer, accumulators: np.ndarray, dtype: type) -> np.ndarray:

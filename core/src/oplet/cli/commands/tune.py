@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
-    from oplet.tuning.choosing import Choice
-    from oplet.tuning.measuring import Trial
+    from oplet.tuning.choice import Choice
+    from oplet.tuning.trials import Trial
 
 __all__ = ["delegates_of", "tune"]
 
@@ -52,7 +52,7 @@ def tune(
     from oplet.cli.notices import Teller
     from oplet.cli.progress import progress_bars
     from oplet.tools.benchmarking.tune import tune_model
-    from oplet.tuning.measuring import Bounds
+    from oplet.tuning.trials import Bounds
 
     with progress_bars() as tell:
         choice = tune_model(
@@ -110,7 +110,7 @@ def delegates_of(model: Path, texts: Sequence[str], plugins: PluginManager, num_
     if isinstance(delegates, str):
         from oplet.cli.progress import progress_bars
         from oplet.tools.benchmarking.tune import tune_model
-        from oplet.tuning.choosing import auto_bounds
+        from oplet.tuning.choice import auto_bounds
 
         with progress_bars() as tell:
             tune_model(model, plugins=plugins, num_threads=num_threads, again=False, progress=tell, bounds=auto_bounds(delegates))

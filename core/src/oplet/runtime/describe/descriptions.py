@@ -1,4 +1,4 @@
-"""What an interpreter says of its model: tensors, nodes, signatures, and who serves what.
+"""The interpreter's methods that describe its model: tensors, nodes, signatures, and which package serves which node.
 
 Source of names, dictionaries and messages: tflite/python/interpreter.py and interpreter_wrapper.cc of google-ai-edge/LiteRT.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Descriptions"]
 
-#: What LiteRT's interpreter has inside, and why there is no such thing here.
+#: Private attributes of LiteRT's interpreter that programs use, and what to do without them.
 _INSIDE_LITERT = {
     "_native_handle": "it is the address of a C++ object; ops and delegates of your own are registered in Python, or come as plugins",
     "_interpreter": "it wraps a C++ object; call the interpreter's own methods",
@@ -34,7 +34,7 @@ _INSIDE_LITERT = {
 
 
 class Descriptions:
-    """The part of an interpreter that tells of its model and changes nothing."""
+    """The part of an interpreter that describes its model and changes nothing."""
 
     _model: Model
     _resolver: OpResolver
@@ -85,26 +85,26 @@ class Descriptions:
         return [node_details(node) for node in self._subgraphs[0].nodes]
 
     def num_subgraphs(self) -> int:
-        """How many subgraphs the model has."""
+        """The number of subgraphs of the model."""
         return len(self._subgraphs)
 
     def explain(self) -> list[NodeReport]:
-        """For each node that runs, which registration of which package serves it, and why that one."""
+        """For each node of the execution plans, which package serves it, and why that one."""
         choice = "" if self._choice is None else str(self._choice)
         return explain_nodes(self._subgraphs, self._resolver, choice)
 
     def delegation_reports(self) -> list[DelegationReport]:
-        """What became of each delegate on each subgraph: partitions, what it left alone and why, or why it failed."""
+        """For each delegate and subgraph: its partitions, the nodes it did not claim and why, or why it failed."""
         return [report for subgraph in self._subgraphs for report in subgraph.delegation_reports.values()]
 
     @property
     def choice(self) -> Choice | None:
-        """What `experimental_delegates="auto"` chose, and what it measured; None where nothing was to be chosen."""
+        """The choice and the measured times of `experimental_delegates="auto"`; None for an interpreter without it."""
         return self._choice
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """What the constructor was given."""
+        """The constructor's argument of this name."""
         return self._experimental_compress_quantization_zero_points
 
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:

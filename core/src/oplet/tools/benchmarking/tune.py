@@ -13,13 +13,13 @@ from oplet.runtime.interpreter import Interpreter
 from oplet.tools.running.inputs import load_inputs
 from oplet.tools.running.named_model import NamedModel
 from oplet.tools.running.values.notices import Tell, warn
-from oplet.tuning.choosing import Choice, choose
-from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds
+from oplet.tuning.choice import Choice, choose
+from oplet.tuning.trials import DEFAULT_BOUNDS, Bounds
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
-    from oplet.tuning.measuring import Progress
+    from oplet.tuning.trials import Progress
 
 __all__ = ["tune_model"]
 

@@ -20,7 +20,7 @@ from oplet.tools.comparing.references import litert_answers
 from oplet.tools.comparing.sides import Sides, claimed_nodes
 from oplet.tools.comparing.walk import walk
 from oplet.tools.running.named_model import NamedModel
-from oplet.tuning.following import Choose, Follower, NodeDifference, Place, Values
+from oplet.tuning.node_comparison import Choose, NodeComparer, NodeDifference, Place, Values
 
 __all__ = ["Bisection", "Growth", "bisected", "bisected_by_litert"]
 
@@ -151,9 +151,9 @@ def bisected_by_litert(
     )
 
     def follow(forced: bool) -> list[NodeDifference]:
-        follower = Follower(choose, forced=forced, recorded_is_wanted=True)
+        follower = NodeComparer(choose, forced=forced, recorded_is_wanted=True)
         interpreter = sides.tried(follower)
-        follower.watch(interpreter)
+        follower.attach(interpreter)
         model = NamedModel(interpreter, signature)
         for run, (values, theirs) in enumerate(zip(feeds, recorded)):
             follower.expect(_once(theirs), None, run)

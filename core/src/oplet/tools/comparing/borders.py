@@ -19,7 +19,7 @@ from oplet.runtime.interpreter import Interpreter
 from oplet.runtime.memory.buffer_handles import ensure_readable
 from oplet.schema.enums import TensorType
 from oplet.tuning.differences import Difference
-from oplet.tuning.following import Place
+from oplet.tuning.node_comparison import Place
 
 __all__ = ["Both", "Layer", "Observer", "at_a_border", "bordering", "merged"]
 

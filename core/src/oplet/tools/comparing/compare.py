@@ -27,9 +27,9 @@ from oplet.tools.running.inputs import load_inputs
 from oplet.tools.running.named_model import NamedModel
 from oplet.tools.running.values.notices import Tell, warn
 from oplet.tuning.differences import difference
-from oplet.tuning.following import Choose, NodeDifference, Place, Recorder, pair_of
-from oplet.tuning.random_inputs import nudged_input
-from oplet.tuning.spreads import spread_of
+from oplet.tuning.node_comparison import Choose, NodeDifference, Place, TensorRecorder, scale_and_zero_point
+from oplet.tuning.random_inputs import perturbed_input
+from oplet.tuning.sensitivity import output_sensitivity
 from oplet.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
 __all__ = ["Comparison", "Layer", "compare_model"]
@@ -144,9 +144,9 @@ def compare_model(
     result = Comparison(str(tolerance or ""), kind, runs, reference)
     result.sources = {name: source for values in fed for name, (_, source) in values.items()}
 
-    recorder, seen = Recorder(), Observer()
+    recorder, seen = TensorRecorder(), Observer()
     tried = sides.tried(Both(recorder, seen) if layers else recorder)
-    recorder.watch(tried)
+    recorder.attach(tried)
     if layers:
         seen.watch(tried, at_a_border)
         wanted.watch(plain, lambda place, node: place in seen.values)
@@ -164,7 +164,7 @@ def compare_model(
         pairs.append((got, right if answers is None else answers[run]))
         for place, array in seen.values.items():
             tensor = plain._subgraphs[place[0]].tensors[place[1]]
-            layer = _layer(tensor.name, array, wanted.value(place), choose, pair_of(tensor), run)
+            layer = _layer(tensor.name, array, wanted.value(place), choose, scale_and_zero_point(tensor), run)
             borders[place] = merged(borders.get(place), replace(layer, subgraph=place[0], tensor=place[1]))
     kernels = kernels_of(tried)
     result.nodes = sum(len(subgraph.nodes) for subgraph in plain._subgraphs)
@@ -222,7 +222,7 @@ def _outputs(
 def _layer(name: str, got: Array, wanted: Array, choose: Choose, pair: tuple[float, int], run: int, spread: float = 0.0) -> Layer:
     array = np.asarray(wanted)
     kind = "string" if array.dtype.kind in "OSU" else array.dtype.name
-    found = difference(got, wanted, choose(array.dtype, bool(pair[0])), pair, spread=spread, run=run)
+    found = difference(got, wanted, choose(array.dtype, bool(pair[0])), pair, sensitivity=spread, run=run)
     note = ""
     if spread and found.passed and not difference(got, wanted, choose(array.dtype, bool(pair[0])), pair).passed:
         note = "the model itself moves it by as much when its inputs move by a last bit"
@@ -261,7 +261,7 @@ def _spreads(sides: Sides, feeds: Sequence[Values], signature: str | None) -> di
         moved = (
             values
             if random is None
-            else {name: nudged_input(value, named.inputs[name], random) for name, value in values.items()}
+            else {name: perturbed_input(value, named.inputs[name], random) for name, value in values.items()}
             for values in feeds
         )
         found = [named(values) for values in moved]
@@ -271,7 +271,7 @@ def _spreads(sides: Sides, feeds: Sequence[Values], signature: str | None) -> di
     interpreter = sides.plain()
     pairs = {name: details["quantization"] for name, details in NamedModel(interpreter, signature).outputs.items()}
     interpreter.close()
-    return spread_of(answers, pairs)
+    return output_sensitivity(answers, pairs)
 
 
 def _bisect(

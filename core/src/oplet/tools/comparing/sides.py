@@ -15,15 +15,15 @@ from oplet.ops.serving.registration import Registration
 from oplet.runtime.interpreter import Interpreter
 from oplet.tools.benchmarking.tune import tune_model
 from oplet.tools.running.delegates import delegate_named, delegates_or_auto
-from oplet.tuning.choosing import auto_bounds
-from oplet.tuning.following import Place
+from oplet.tuning.choice import auto_bounds
+from oplet.tuning.node_comparison import Place
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.tensor import Tensor
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.describe.profiler import Profiler
-    from oplet.tuning.measuring import Progress
+    from oplet.tuning.trials import Progress
 
 __all__ = ["Sides", "claimed_nodes", "kernels_of", "sides_of"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oplet.tools.comparing.sides import Sides, kernels_of
 from oplet.tools.running.named_model import NamedModel
-from oplet.tuning.following import Choose, Follower, NodeDifference, Place, Recorder
+from oplet.tuning.node_comparison import Choose, NodeComparer, NodeDifference, Place, TensorRecorder
 
 __all__ = ["Walk", "walk"]
 
@@ -34,15 +34,22 @@ class Walk:
     """
 
     def __init__(
-        self, sides: Sides, choose: Choose, tried: NamedModel, recorder: Recorder, signature: str | None, *, forced: bool = True
+        self,
+        sides: Sides,
+        choose: Choose,
+        tried: NamedModel,
+        recorder: TensorRecorder,
+        signature: str | None,
+        *,
+        forced: bool = True,
     ) -> None:
         self.interpreter = tried.interpreter
         self._tried = tried
         self._recorder = recorder
-        self._follower = Follower(choose, forced=forced)
+        self._follower = NodeComparer(choose, forced=forced)
         self._forced = forced
         plain = sides.plain(self._follower)
-        self._follower.watch(plain)
+        self._follower.attach(plain)
         self._plain = NamedModel(plain, signature)
         self.full = False
 
@@ -106,9 +113,9 @@ def walk(
         forced: see `Walk`.
         only: the nodes that delegates may claim, each with its subgraph; all if None.
     """
-    recorder = Recorder()
+    recorder = TensorRecorder()
     interpreter = sides.tried(recorder, alone=alone, only=only)
-    recorder.watch(interpreter)
+    recorder.attach(interpreter)
     walked = Walk(sides, choose, NamedModel(interpreter, signature), recorder, signature, forced=forced)
     for run, values in enumerate(feeds):
         walked.step(values, run)

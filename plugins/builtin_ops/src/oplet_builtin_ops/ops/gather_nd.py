@@ -1,4 +1,4 @@
-"""GATHER_ND: slices picked by positions in the first axes. Numerics: tflite/kernels/gather_nd.cc"""
+"""GATHER_ND: slices selected by indices into the first axes. Numerics: tflite/kernels/gather_nd.cc"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bind(context: Context, node: Node) -> Thunk:
     picks = row_finder(node.inputs[1], depth, source.shape)
 
     def run() -> None:
-        # Positions are in range by now; "clip" is the mode in which take writes straight into its target.
+        # Indices were checked; with mode "clip", take writes directly into its target.
         rows.take(picks(), 0, target, "clip")
 
     return run

@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _misfit(node: Node) -> str:
-    """Why the diagonals do not fit the matrices, "" if they do; those of an input that is still to be resized may not."""
+    """Why the diagonals do not fit the matrices, "" if they do. It is no error in `prepare`, as an input may still be resized."""
     source, diagonal = node.inputs
     wanted = (*source.shape[:-2], min(source.shape[-2:]))
     return (

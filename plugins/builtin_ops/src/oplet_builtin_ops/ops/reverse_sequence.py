@@ -1,4 +1,4 @@
-"""REVERSE_SEQUENCE: in each batch, the first so many steps reversed. Numerics: tflite/kernels/reverse_sequence.cc"""
+"""REVERSE_SEQUENCE: in each batch, a given number of first steps reversed. Numerics: tflite/kernels/reverse_sequence.cc"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oplet.schema.options import ReverseSequenceOptions
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
 
-#: What masks the numbers of batches between two looks at the clock.
+#: A mask of batch numbers: a checkpoint follows each time that its bits are 0.
 _OFTEN = 255
 
 
@@ -33,7 +33,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _misfit(node: Node) -> str:
-    """Why the lengths do not fit the input, "" if they do; those of an input that is still to be resized may not."""
+    """Why the lengths do not fit the input, "" if they do. It is no error in `prepare`, as an input may still be resized."""
     source, lengths = node.inputs
     batches = source.shape[node.options(ReverseSequenceOptions).batch_dim]
     if lengths.shape == (batches,):

@@ -1,4 +1,4 @@
-"""WHERE: the positions of all values that are not zero, a row each. Numerics: tflite/kernels/where.cc"""
+"""WHERE: the positions of all values that are not zero, one row each. Numerics: tflite/kernels/where.cc"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _ROOTS = (
     "oplet.ops.serving.registration",
     "oplet.ops.serving.resolver",
     "oplet.plugins.bundle",
-    "oplet.tuning.choosing",  # which `oplet` itself hands to interpreters
+    "oplet.tuning.choice",  # which `oplet` itself hands to interpreters
 )
 _PROGRAM_ROOTS = (
     "oplet.tools.program.main",

@@ -1,7 +1,4 @@
-"""How numpy behaves while kernels run.
-
-It says nothing about infinities, goes through broadcast operands quickly, and multiplies matrices in one thread.
-"""
+"""numpy's settings while kernels run: no floating-point warnings, a buffer size for fast broadcasting, and BLAS in one thread."""
 
 from __future__ import annotations
 
@@ -13,32 +10,31 @@ import numpy as np
 
 from oplet.runtime.threads.blas import SINGLE_THREADED
 
-__all__ = ["Arithmetic", "adopt"]
+__all__ = ["KernelNumpySettings", "apply_numpy_settings"]
 
-#: Elements. Where an operand is repeated along an axis whose inner part is shorter than numpy's buffer (8192 elements
-#: unless it is told otherwise), numpy copies that operand again and again into its buffer; adding a bias to each row takes
-#: twice as long. Operands that are cast to another type pass through the buffer as well, which stays in the cache this way.
+#: The size of numpy's ufunc buffer in elements, 8192 by default. Where an operand is broadcast along an axis whose inner part is
+#: shorter than the buffer, numpy copies it into the buffer again and again, and adding a bias to each row takes twice as long.
+#: Operands that are cast to another type pass through the buffer too, and a small one stays in the cache.
 _BUFFER = 512
 
 
-def adopt() -> None:
-    """Set numpy up for kernels in this thread, for good; the first thing that a thread of `Workers` does."""
-    # Infinities and NaNs are values like any other: numpy's warnings about them say nothing about the program.
+def apply_numpy_settings() -> None:
+    """Apply the settings to this thread for good; for the threads of `Workers`."""
+    # Infinities and NaNs are ordinary results of kernels, and no reason for a warning.
     np.seterr(all="ignore")
     np.setbufsize(_BUFFER)
 
 
 def _settings() -> tuple[contextvars.ContextVar[Any], Any] | None:
-    """The context variable in which numpy 2 keeps its settings, and the value that stands for ours.
+    """The context variable in which numpy 2 keeps its settings, and its value with ours; None for numpy 1, which has no such variable.
 
-    Setting it takes a twentieth of the time of asking numpy, which matters to small models. None where numpy keeps them
-    elsewhere, as numpy 1 does.
+    Setting the variable takes a twentieth of the time of calling numpy's functions, which matters to small models.
     """
     if int(np.__version__.partition(".")[0]) < 2:
         return None
     context = contextvars.copy_context()
     before = dict(context)
-    context.run(adopt)
+    context.run(apply_numpy_settings)
     changed = [(variable, value) for variable, value in context.items() if before.get(variable) is not value]
     return changed[0] if len(changed) == 1 else None
 
@@ -46,8 +42,8 @@ def _settings() -> tuple[contextvars.ContextVar[Any], Any] | None:
 _SETTINGS = _settings()
 
 
-class Arithmetic:
-    """A context manager for one use: numpy's settings for kernels in this thread, and the settings of before at its end."""
+class KernelNumpySettings:
+    """A context manager, for one use, that applies the settings to this thread and restores the previous ones at its end."""
 
     __slots__ = ("_before",)
 
@@ -58,7 +54,7 @@ class Arithmetic:
             self._before: Any = _SETTINGS[0].set(_SETTINGS[1])
         else:
             self._before = np.geterr(), np.getbufsize()
-            adopt()
+            apply_numpy_settings()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if SINGLE_THREADED is not None:

@@ -1,8 +1,8 @@
-"""Two interpreters of one model, node by node: one runs and is recorded, the other follows on the same values.
+"""Comparison of two interpreters of one model, node by node, by means of profilers that copy what each node has written.
 
-A difference that an early node makes hides what the nodes behind it do. Whoever follows therefore computes each node, is compared with
-what was recorded, and goes on with the recorded values: each difference is then one node's own, or that of a partition of several nodes.
-Values are copied right after the node that writes them has run, while they are still in their place.
+A `TensorRecorder` records the first interpreter. A `NodeComparer` compares each node of the second one with the record, and then
+overwrites the node's outputs with the recorded values, so that errors do not accumulate: each difference is one node's own, or that
+of one partition. Values are copied right after their node has run, before its memory is used for other tensors.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ from oplet.schema.enums import TensorType
 from oplet.tuning.differences import Difference, difference
 from oplet.tuning.tolerances import Tolerance
 
-__all__ = ["Choose", "Follower", "NodeDifference", "Place", "Recorder", "Values", "pair_of"]
+__all__ = ["Choose", "NodeComparer", "NodeDifference", "Place", "TensorRecorder", "Values", "scale_and_zero_point"]
 
 Array = NDArray[Any]
 #: A tensor, by its subgraph's index and its own.
 Place = tuple[int, int]
-#: What was written into each tensor, in the order of writing.
+#: The values that were written into each tensor, in order.
 Values = dict[Place, deque[Array]]
-#: Gives the tolerance for a type and whether it is quantized.
+#: The tolerance for a dtype, given whether the tensor is quantized.
 Choose = Callable[[np.dtype[Any], bool], Tolerance]
 
-#: Handles, which mean something to their own interpreter only.
+#: Types of handles, whose values only their own interpreter understands.
 _NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
-#: Bytes that are recorded of one run; what is written behind them is not judged node by node.
+#: The most bytes that are recorded of one run; what is written after that is not compared.
 _MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class NodeDifference:
-    """A tensor that a node wrote, beside what was recorded.
+    """The difference of one tensor that a node wrote.
 
     Attributes:
         subgraph: the subgraph's index.
-        node: the node's, in the model.
-        op: its operator's name.
+        node: the node's index.
+        op: the operator's name.
         tensor: the tensor's index.
-        name: its name.
-        type: its element type.
+        name: the tensor's name.
+        type: its element type, in lower case.
         shape: its shape in the last run.
-        difference: of all runs and all times that the node ran.
+        difference: the difference of all runs together.
     """
 
     subgraph: int
@@ -71,12 +71,12 @@ class NodeDifference:
         return f"node {self.node} ({self.op}){where}"
 
 
-class Recorder(Profiler):
-    """Keeps what is written into the tensors of an interpreter.
+class TensorRecorder(Profiler):
+    """Records the values that an interpreter's nodes write.
 
     Attributes:
         values: what was written since `clear`.
-        full: whether there was more than is kept.
+        full: whether recording stopped because there was too much.
     """
 
     def __init__(self) -> None:
@@ -86,12 +86,12 @@ class Recorder(Profiler):
         self._bytes = 0
         self._executors: Sequence[Executor] = ()
 
-    def watch(self, interpreter: Interpreter) -> None:
-        """Record this interpreter, whose profiler it is."""
+    def attach(self, interpreter: Interpreter) -> None:
+        """Record this interpreter, which was made with this profiler."""
         self._executors = interpreter._executors
 
     def clear(self) -> None:
-        """Forget what was recorded."""
+        """Discard what was recorded."""
         super().clear()
         self.values = defaultdict(deque)
         self._bytes, self.full = 0, False
@@ -112,18 +112,18 @@ class Recorder(Profiler):
             tensor.data_is_stale = stale  # the delegate's own kernels go on reading its buffer
 
 
-class Follower(Profiler):
-    """Compares what nodes write with what was recorded of another interpreter.
+class NodeComparer(Profiler):
+    """Compares the values that an interpreter's nodes write with recorded ones.
 
     Attributes:
-        values: what was recorded; what was compared is taken out.
+        values: the recorded values that were not compared yet.
         found: the differences so far, in the order in which the tensors were first written.
         run: the number of the run.
 
     Args:
-        choose: gives the tolerance for a type and whether it is quantized.
-        forced: whether the nodes behind go on with the recorded values; otherwise differences add up.
-        recorded_is_wanted: whether what was recorded is the answer to be had; otherwise this interpreter's is.
+        choose: the tolerance for a dtype, given whether the tensor is quantized.
+        forced: whether later nodes read the recorded values ("teacher forcing"); otherwise errors accumulate.
+        recorded_is_wanted: whether the recorded values are the expected ones; otherwise this interpreter's are.
     """
 
     def __init__(self, choose: Choose, *, forced: bool, recorded_is_wanted: bool = False) -> None:
@@ -138,22 +138,22 @@ class Follower(Profiler):
         self._judged: Collection[Place] | None = None
         self._executors: Sequence[Executor] = ()
 
-    def watch(self, interpreter: Interpreter) -> None:
-        """Follow with this interpreter, whose profiler it is."""
+    def attach(self, interpreter: Interpreter) -> None:
+        """Compare this interpreter, which was made with this profiler."""
         self._executors = interpreter._executors
 
     def expect(self, values: Values, judged: Collection[Place] | None, run: int) -> None:
-        """Take what was recorded of the next run.
+        """Set the recorded values of the next run.
 
         Args:
             values: the recorded values.
-            judged: the tensors to compare; all if None. The others are put in place without a look.
-            run: its number.
+            judged: the tensors to compare, None for all; the others are overwritten without a comparison.
+            run: the run's number.
         """
         self.values, self._judged, self.run = values, judged, run
 
     def record(self, event: Event) -> None:
-        """Compare what the node of the event wrote."""
+        """Compare what the node of the event wrote, and overwrite it if `forced`."""
         node = self._executors[event.subgraph].subgraph.nodes[event.node]
         for tensor in _written(node):
             place = event.subgraph, tensor.index
@@ -167,7 +167,7 @@ class Follower(Profiler):
                 tensor.data[...] = theirs
 
     def _compare(self, place: Place, node: Node, tensor: Tensor, theirs: Array) -> None:
-        pair = pair_of(tensor)
+        pair = scale_and_zero_point(tensor)
         tolerance = self._choose(theirs.dtype, bool(pair[0]))
         got, wanted = (tensor.data, theirs) if self._recorded_is_wanted else (theirs, tensor.data)
         found = difference(got, wanted, tolerance, pair, run=self.run)
@@ -180,21 +180,21 @@ class Follower(Profiler):
         self.found[key] = entry if before is None else replace(entry, difference=before.difference + found)
 
     def judged(self) -> list[NodeDifference]:
-        """What was found, judged by all runs together too."""
+        """The differences, with the gain of all runs together judged too."""
         return [
             replace(entry, difference=entry.difference.judged_as_whole(self._tolerances[key]))
             for key, entry in self.found.items()
         ]
 
 
-def pair_of(tensor: Tensor) -> tuple[float, int]:
+def scale_and_zero_point(tensor: Tensor) -> tuple[float, int]:
     """A tensor's scale and zero point; (0, 0) if it has none, or several."""
     scale, zero_point = quantization_details(tensor)["quantization"]
     return float(scale), int(zero_point)
 
 
 def _written(node: Node) -> list[Tensor]:
-    """What a node writes: its outputs, and variables among its inputs; a delegate may keep those to itself."""
+    """The tensors that a node writes: its outputs, and variables among its inputs, which a delegate may keep in its own memory."""
     kept = () if node.delegate is not None else (t for t in node.inputs if t is not None and t.is_variable)
     tensors = [*node.outputs, *kept]
     return [tensor for tensor in dict.fromkeys(tensors) if tensor.type not in _NO_VALUES]

@@ -1,4 +1,4 @@
-"""Errors of kernels, told with the node that they concern."""
+"""Errors that name the node they concern, made from what its kernel raised."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.naming import shown
 
-__all__ = ["explained"]
+__all__ = ["node_error"]
 
-#: Characters of a reason that are kept, and tensors of a node that are named.
+#: The most characters of a reason, and the most tensors that are named.
 _LONGEST, _LISTED = 1600, 8
 
 
-def explained(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
-    """The kernel's reason, with the node it concerns; an error of a more telling class keeps its class.
+def node_error(cls: type[OpletError], node: Node, error: BaseException, what: str, where: str) -> OpletError:
+    """An error with the kernel's reason, the node, its tensors and the package whose kernel it is.
 
     Args:
-        cls: the class of the answer.
+        cls: the class of the result; an error that already is of a class of oplet.errors keeps its class.
+        node: the node.
         error: what the kernel raised.
-        what: what happened, "failed to prepare".
+        what: what happened, such as "failed to prepare".
         where: the subgraph and the model.
     """
     if isinstance(error, OpletError) and not isinstance(error, EnsureError):
@@ -31,7 +32,7 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
     if isinstance(error, MemoryError):
         cls, reason = LimitError, f"There is not enough memory: {text_of(error)}"
     origin = "" if isinstance(error, Declined) else _origin(node)
-    if len(reason) > _LONGEST:  # told by one caller after the other, or by somebody who talks much
+    if len(reason) > _LONGEST:  # nested calls of subgraphs repeat the reasons of inner nodes
         reason = f"{reason[: _LONGEST // 2]} [...] {reason[-_LONGEST // 2 :]}"
     reads = _listed([tensor for tensor in node.inputs if tensor is not None])
     writes = _listed(node.outputs)
@@ -43,7 +44,7 @@ def explained(cls: type[OpletError], node: Node, error: BaseException, what: str
 
 
 def _origin(node: Node) -> str:
-    """Whose kernel it was; "" where nobody has the node. Who declined it is named in the reason."""
+    """The package whose kernel it was, as " in the kernel of ..."; "" where the node has none."""
     if node.delegate is not None:
         provenance = node.delegate.provenance
         package = f" of {provenance}" if provenance.distribution else ""
@@ -57,7 +58,7 @@ def _listed(tensors: Sequence[Tensor]) -> str:
 
 
 def _without_options(node: Node) -> str:
-    """A refused value may be a default that nobody wrote down."""
+    """A hint for a node without an options table, as the refused value may be the field's default; else ""."""
     if node.raw_options is not None or node.op in (BuiltinOperator.CUSTOM, BuiltinOperator.DELEGATE):
         return ""
     from oplet.model.builders.operator_options import options_class  # a model that runs does not need it

@@ -1,8 +1,7 @@
-"""A delegate that runs whatever it claims with the nodes' own kernels, inside its partitions.
+"""A delegate whose kernels run the nodes that they replace with these nodes' own kernels.
 
-With it one asks the runtime, or a tool, what delegation does to a graph, without an accelerator and without new numbers: the
-outputs must be those of the graph without a delegate, bit for bit. It is also an example of a kernel that copes with
-everything a node can do: fold constants, decide shapes while running, call other subgraphs.
+It tests what delegation does to a graph, without an accelerator: the outputs must equal those of the graph without a delegate bit for
+bit. It is also an example of a delegate kernel for all that nodes do: fold constants, decide shapes while running, call subgraphs.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from oplet.ops.context import Context, Declined, Node
 from oplet.ops.node import Kernel, Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder
 from oplet.runtime.execution.checks import checked_shape
-from oplet.runtime.execution.declining import hand_on
-from oplet.runtime.execution.initialization import is_taken
+from oplet.runtime.execution.fallback import fall_back
+from oplet.runtime.execution.initialization import initialize_provider
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.arrays import new_array
 from oplet.schema.enums import TensorType
@@ -30,11 +29,11 @@ __all__ = ["WrappingDelegate"]
 
 
 class WrappingDelegate(SimpleDelegate):
-    """Claims the nodes that it is told to and runs them with their own registrations.
+    """A delegate that claims the given nodes and runs them with their own registrations.
 
     Args:
-        claims: which nodes: a function of the context and the node, or indices of nodes of subgraph 0; all by default.
-        dynamic: whether it says that it copes with shapes that are known only while invoking.
+        claims: the nodes to claim: a function of the context and the node, or indices of nodes of subgraph 0; all nodes by default.
+        dynamic: whether it declares that it can run tensors of dynamic shapes (`DelegateFlags.ALLOW_DYNAMIC_TENSORS`).
 
     Example:
         >>> from oplet import Interpreter
@@ -64,17 +63,23 @@ class WrappingDelegate(SimpleDelegate):
         return _Kernel(params, self.around)
 
     def around(self, node: Node, thunk: Thunk) -> Thunk:
-        """What runs a claimed node: as it stands, what its own kernel bound; a subclass may do something before or after.
+        """The thunk that runs a claimed node: here the one that its kernel bound; a subclass may wrap it.
 
         Args:
             node: the node, whose outputs have their memory.
-            thunk: of the provider that took it.
+            thunk: what its kernel bound.
         """
         return thunk
 
 
-class _Inside(Context):
-    """The subgraph as the claimed nodes see it: as it is, but for when tensors get memory."""
+class _InnerContext(Context):
+    """The context of the claimed nodes' kernels: the runtime's own, but that tensors which are resized while running get memory here.
+
+    Attributes:
+        running: whether nodes run; False while they are prepared.
+        outside: the runtime's context.
+        border: the partition's output tensors, which nodes outside read.
+    """
 
     def __init__(self, outside: Context, border: Sequence[Tensor]) -> None:
         self.running = False
@@ -140,15 +145,15 @@ class _Inside(Context):
         self.outside.set_dynamic(tensor)
 
     def set_constant(self, tensor: Tensor, value: Array) -> None:
-        if self.running and tensor in self.border:  # it is dynamic to those outside, and stays so
+        if self.running and tensor in self.border:  # nodes outside were prepared for a dynamic tensor
             self.resize_tensor(tensor, value.shape)
             tensor.data[...] = value
         else:
             self.outside.set_constant(tensor, value)
 
 
-class _Late:
-    """A node behind one that decides a shape while running: prepared and bound when its own inputs are there."""
+class _DeferredNode:
+    """A node after one with a dynamic output: prepared and bound when its inputs have their values."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -156,11 +161,11 @@ class _Late:
         self._seen: list[Array | None] = []
 
     def fits(self) -> bool:
-        """Whether what was bound before reads the arrays that its inputs are now."""
+        """Whether the thunk was bound to the arrays that the inputs have now."""
         return self.thunk is not None and all(a is b for a, b in zip(self._seen, self._arrays()))
 
     def keep(self, thunk: Thunk) -> None:
-        """Remember what was bound to the present inputs."""
+        """Keep the thunk that was bound to the present inputs."""
         self.thunk = thunk
         self._seen = self._arrays()
 
@@ -177,41 +182,41 @@ class _Kernel(DelegateKernel):
         self.nodes = params.nodes
         self.border = params.output_tensors
         self.inner = [t for node in params.nodes for t in node.outputs if t not in params.output_tensors]
-        self.early: list[Node] = []
-        self.late: list[_Late] = []
+        self.static: list[Node] = []
+        self.deferred: list[_DeferredNode] = []
         self.known: Array | None = None
 
     def prepare(self, context: Context, node: Node) -> None:
-        inside = _Inside(context, self.border)
+        inside = _InnerContext(context, self.border)
         for tensor in self.inner:
-            _forget_kind(tensor)
-        self.early = []
+            _reset_allocation(tensor)
+        self.static = []
         self.known = None
         remaining = iter(self.nodes)
         for claimed in remaining:
             _prepare(inside, claimed)
             if _fold(inside, claimed, self.border):
                 continue
-            self.early.append(claimed)
+            self.static.append(claimed)
             if any(tensor.is_dynamic for tensor in claimed.outputs):
                 break
-        self.late = [_Late(claimed) for claimed in remaining]
-        for late in self.late:
-            for tensor in late.node.outputs:
+        self.deferred = [_DeferredNode(claimed) for claimed in remaining]
+        for deferred in self.deferred:
+            for tensor in deferred.node.outputs:
                 context.set_dynamic(tensor)
-        # What is named here has memory while the kernel runs; the runtime sees to the border's itself.
+        # Temporaries have memory while the kernel runs; the outputs get theirs from the runtime.
         inner = [tensor for tensor in self.inner if not tensor.is_dynamic and not tensor.is_constant]
-        node.temporaries = inner + [tensor for claimed in self.early for tensor in claimed.temporaries]
-        if self.early and self.border and all(tensor.is_constant for tensor in self.border):
-            # To the runtime a node whose outputs are all known need not run; some of these nodes must.
+        node.temporaries = inner + [tensor for claimed in self.static for tensor in claimed.temporaries]
+        if self.static and self.border and all(tensor.is_constant for tensor in self.border):
+            # The runtime does not run a node whose outputs are all constant, but some of these nodes have to run.
             self.known = self.border[-1].data
             self.border[-1].allocation = Allocation.ARENA
 
     def bind(self, context: Context, node: Node) -> Thunk:
-        inside = _Inside(context, self.border)
+        inside = _InnerContext(context, self.border)
         inside.running = True
-        steps = [self.around(claimed, _bind(inside, claimed)) for claimed in self.early]
-        steps += [partial(_run_late, inside, late, self.around) for late in self.late]
+        steps = [self.around(claimed, _bind(inside, claimed)) for claimed in self.static]
+        steps += [partial(_run_deferred, inside, deferred, self.around) for deferred in self.deferred]
         if self.known is not None:
             steps.append(partial(np.copyto, self.border[-1].data, self.known))
 
@@ -222,7 +227,7 @@ class _Kernel(DelegateKernel):
         return run
 
 
-def _forget_kind(tensor: Tensor) -> None:
+def _reset_allocation(tensor: Tensor) -> None:
     if tensor.allocation in (Allocation.DYNAMIC, Allocation.COMPUTED):
         tensor.allocation = Allocation.ARENA
 
@@ -233,13 +238,13 @@ def _registration(node: Node) -> Kernel:
     return node.registration
 
 
-def _prepare(inside: _Inside, node: Node) -> None:
-    """Have the node prepared by the first provider that does not decline it, as the runtime does."""
+def _prepare(inside: _InnerContext, node: Node) -> None:
+    """Prepare a node with the first provider that does not decline it, as the runtime does."""
     if node.providers is not None:
         node.providers.restart()
     while True:
         node.temporaries = []
-        if not is_taken(inside.outside, node):
+        if not initialize_provider(inside.outside, node):
             continue
         prepare = _registration(node).prepare
         try:
@@ -247,10 +252,10 @@ def _prepare(inside: _Inside, node: Node) -> None:
                 prepare(inside, node)
             return
         except Declined as declined:
-            hand_on(inside.outside, node, declined)
+            fall_back(inside.outside, node, declined)
 
 
-def _bind(inside: _Inside, node: Node) -> Thunk:
+def _bind(inside: _InnerContext, node: Node) -> Thunk:
     registration = _registration(node)
     if registration.bind is not None:
         return registration.bind(inside, node)
@@ -259,8 +264,8 @@ def _bind(inside: _Inside, node: Node) -> Thunk:
     return partial(registration.invoke, inside, node)
 
 
-def _fold(inside: _Inside, node: Node, border: Sequence[Tensor]) -> bool:
-    """Run a node whose inputs are all known; return whether it need not run again."""
+def _fold(inside: _InnerContext, node: Node, border: Sequence[Tensor]) -> bool:
+    """Run a pure node whose inputs are all constant; return whether it need not run again."""
     if node.outputs and all(tensor.allocation is Allocation.COMPUTED for tensor in node.outputs):
         return True
     inputs = [tensor for tensor in node.inputs if tensor is not None]
@@ -277,7 +282,7 @@ def _fold(inside: _Inside, node: Node, border: Sequence[Tensor]) -> bool:
     return True
 
 
-def _give_memory(inside: _Inside, node: Node, *, afresh: bool = False) -> None:
+def _give_memory(inside: _InnerContext, node: Node, *, afresh: bool = False) -> None:
     for tensor in (*node.outputs, *node.temporaries):
         if not tensor.is_dynamic and not tensor.is_constant:
             if afresh:
@@ -285,14 +290,14 @@ def _give_memory(inside: _Inside, node: Node, *, afresh: bool = False) -> None:
             inside.resize_tensor(tensor, tensor.shape)
 
 
-def _run_late(inside: _Inside, late: _Late, around: Callable[[Node, Thunk], Thunk]) -> None:
-    node = late.node
-    if not late.fits():
+def _run_deferred(inside: _InnerContext, deferred: _DeferredNode, around: Callable[[Node, Thunk], Thunk]) -> None:
+    node = deferred.node
+    if not deferred.fits():
         for tensor in node.outputs:
             if tensor not in inside.border:
-                _forget_kind(tensor)
+                _reset_allocation(tensor)
         _prepare(inside, node)
         _give_memory(inside, node)
-        late.keep(around(node, _bind(inside, node)))
-    if late.thunk is not None:
-        late.thunk()
+        deferred.keep(around(node, _bind(inside, node)))
+    if deferred.thunk is not None:
+        deferred.thunk()

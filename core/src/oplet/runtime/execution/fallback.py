@@ -1,4 +1,7 @@
-"""Declining: nodes that a kernel, or the limits of its registration, leave to the next provider in the order of precedence."""
+"""Fallback between providers: a node that a kernel declines, or that is beyond its registration's limits, goes to the next provider.
+
+A *provider* of a node is a registration that serves its op and version; providers come in the order of precedence.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from oplet.ops.serving.registration import Registration
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers
 
-__all__ = ["hand_on", "put_off", "refusal"]
+__all__ = ["defer_init", "fall_back", "refusal"]
 
-#: The providers that were asked so far, and where more come from, by what nodes ask for.
+#: By op, version and composite: the providers found so far, and the iterator that finds more.
 Chains = dict[Hashable, "tuple[list[Registration], Iterator[Registration]]"]
 
 
-def put_off(context: KernelContext, node: Node) -> bool:
-    """Whether the `init` of whoever has the node waits until the node is within its limits, which it is not as the file has it."""
+def defer_init(context: KernelContext, node: Node) -> bool:
+    """Whether the node is beyond its provider's limits with the file's shapes; its `init` is then deferred until it fits."""
     if not refusal(node):
         return False
     node.providers = _providers(context, node, started=False)
@@ -26,22 +29,23 @@ def put_off(context: KernelContext, node: Node) -> bool:
 
 
 def refusal(node: Node) -> str:
-    """Why the node is not within the limits of whoever has it, "" if it is, or has nobody."""
+    """The reason why the node is beyond its registration's limits; "" if it is within them, or has no registration."""
     registration = node.registration
     return "" if registration is None or registration.limits is None else registration.limits.refusal(node)
 
 
-def hand_on(context: KernelContext, node: Node, declined: Declined) -> None:
-    """Give a node to the next provider.
+def fall_back(context: KernelContext, node: Node, declined: Declined) -> None:
+    """Give a node to its next provider.
 
     Raises:
-        PrepareError: there is none, and the message names all that were asked, and their reasons.
-        OpConflictError, ResolverError: several packages are next, or its kernel cannot be imported.
+        PrepareError: there is none; the message names all providers and their reasons.
+        OpConflictError: several packages come next.
+        ResolverError: the next kernel cannot be imported.
     """
     try:
         _give(context, node, declined)
     except OpletError as error:
-        raise context.explained(PrepareError, node, error, "failed to prepare") from declined
+        raise context.node_error(PrepareError, node, error, "failed to prepare") from declined
 
 
 def _give(context: KernelContext, node: Node, declined: Declined) -> None:
@@ -57,12 +61,12 @@ def _give(context: KernelContext, node: Node, declined: Declined) -> None:
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
     key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
     rest = _in_turn(context.session.chains, key, lambda: find_providers(node, context.session.resolver))
-    next(rest, None)  # who has it now
+    next(rest, None)  # the current provider
     return Providers(node, rest, started=started)
 
 
 def _in_turn(chains: Chains, key: Hashable, ask: Callable[[], Iterator[Registration]]) -> Iterator[Registration]:
-    """The providers of an op, the best first; resolvers are asked once for all nodes of the op."""
+    """The providers of an op in the order of precedence; the resolver is asked once for all nodes of the op."""
     found, rest = chains.setdefault(key, ([], ask()))
     at = 0
     while True:
@@ -70,7 +74,7 @@ def _in_turn(chains: Chains, key: Hashable, ask: Callable[[], Iterator[Registrat
             try:
                 following = next(rest, None)
             except OpletError:
-                chains.pop(key, None)  # to be told again to whoever asks again
+                chains.pop(key, None)  # so that the next caller gets the error too
                 raise
             if following is None:
                 return

@@ -1,4 +1,4 @@
-"""Resolvers and others that watch what the runtime calls, and fail where a test wants a failure."""
+"""Spies: registrations and resolvers that count the calls of their methods, and inject faults where a test wants them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from oplet.ops.context import Context, Node
 from oplet.ops.serving.registration import Registration, Thunk
 from oplet.ops.serving.resolver import Op, OpResolver, ResolverEntry
 
-__all__ = ["ASKED_FOR", "Fault", "Watch", "WatchingResolver"]
+__all__ = ["INJECTED", "InjectedFault", "RegistrationSpy", "SpyResolver"]
 
-#: The end of the message of each failure that a test asked for.
-ASKED_FOR = "fails, as the test asked"
-
-
-class Fault(Exception):
-    """The failure that a test asked for."""
+#: How the message of each injected fault ends.
+INJECTED = "fails, as the test asked"
 
 
-class Watch:
-    """Watches the methods of registrations.
+class InjectedFault(Exception):
+    """A failure that a test injected."""
+
+
+class RegistrationSpy:
+    """Counts the calls of registrations' methods, and makes one of them fail.
 
     Attributes:
-        live: what `init` returned and `free` was not called with yet.
-        inits: how often `init` was called.
-        frees: how often `free` was called, with what `init` had returned.
-        strays: what `free` was called with although no `init` had returned it, or a second time.
-        fail_in: the method that raises `Fault` after it did its work: "init", "prepare", "invoke", "free" or "".
-        around: runs each node, given its context, itself and what runs it.
+        live: user data that `init` returned and `free` was not called with yet.
+        inits: the number of calls of `init`.
+        frees: the number of calls of `free` with user data that `init` had returned.
+        strays: user data that `free` was called with although no `init` had returned it, or for the second time.
+        fail_in: the method that raises `InjectedFault` after its work: "init", "prepare", "invoke", "free", or "" for none.
+        around: is called in place of each thunk, with the context, the node and the thunk; None to run the thunk alone.
     """
 
     def __init__(self, fail_in: str = "", around: Callable[[Context, Node, Thunk], None] | None = None) -> None:
@@ -40,8 +40,8 @@ class Watch:
         self.frees = 0
         self.strays: list[Any] = []
 
-    def watched(self, registration: Registration) -> Registration:
-        """The registration, with every method watched."""
+    def spy_on(self, registration: Registration) -> Registration:
+        """A copy of the registration whose methods are counted, and fail where they are to."""
         return replace(
             registration,
             init=self._init(registration),
@@ -53,20 +53,20 @@ class Watch:
 
     def _fail(self, method: str) -> None:
         if self.fail_in == method:
-            raise Fault(f"{method} {ASKED_FOR}")
+            raise InjectedFault(f"{method} {INJECTED}")
 
-    def _init(self, watched: Registration) -> Callable[[Context, Any], Any]:
+    def _init(self, original: Registration) -> Callable[[Context, Any], Any]:
         def init(context: Context, buffer: Any) -> Any:
             if self.fail_in == "init" and self.inits:  # the second node's, so that there is something to free
                 self._fail("init")
-            state = None if watched.init is None else watched.init(context, buffer)
+            state = None if original.init is None else original.init(context, buffer)
             self.inits += 1
             self.live.append(state)
             return state
 
         return init
 
-    def _free(self, watched: Registration) -> Callable[[Context, Any], None]:
+    def _free(self, original: Registration) -> Callable[[Context, Any], None]:
         def free(context: Context, user_data: Any) -> None:
             for position, state in enumerate(self.live):
                 if state is user_data:
@@ -75,23 +75,23 @@ class Watch:
                     break
             else:
                 self.strays.append(user_data)
-            if watched.free is not None:
-                watched.free(context, user_data)
+            if original.free is not None:
+                original.free(context, user_data)
             self._fail("free")
 
         return free
 
-    def _prepare(self, watched: Registration) -> Callable[[Context, Node], None]:
+    def _prepare(self, original: Registration) -> Callable[[Context, Node], None]:
         def prepare(context: Context, node: Node) -> None:
-            if watched.prepare is not None:
-                watched.prepare(context, node)
+            if original.prepare is not None:
+                original.prepare(context, node)
             self._fail("prepare")
 
         return prepare
 
-    def _bind(self, watched: Registration) -> Callable[[Context, Node], Thunk]:
+    def _bind(self, original: Registration) -> Callable[[Context, Node], Thunk]:
         def bind(context: Context, node: Node) -> Thunk:
-            thunk = _thunk_of(watched, context, node)
+            thunk = _thunk_of(original, context, node)
 
             def run() -> None:
                 if self.around is None:
@@ -105,8 +105,8 @@ class Watch:
         return bind
 
 
-class WatchingResolver(Watch, OpResolver):
-    """Hands out another resolver's registrations, with every method watched."""
+class SpyResolver(RegistrationSpy, OpResolver):
+    """A resolver that gives out another one's registrations with `spy_on` applied."""
 
     def __init__(self, inner: OpResolver, fail_in: str = "") -> None:
         super().__init__(fail_in)
@@ -114,10 +114,10 @@ class WatchingResolver(Watch, OpResolver):
 
     def find_op(self, op: Op | int, version: int) -> Registration | None:
         found = self.inner.find_op(op, version)
-        return None if found is None else self.watched(found)
+        return None if found is None else self.spy_on(found)
 
     def candidates(self, op: Op | int, version: int) -> Iterator[Registration]:
-        return map(self.watched, self.inner.candidates(op, version))
+        return map(self.spy_on, self.inner.candidates(op, version))
 
     def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
         return self.inner.entries(op)
@@ -131,5 +131,5 @@ def _thunk_of(registration: Registration, context: Context, node: Node) -> Thunk
         return registration.bind(context, node)
     invoke = registration.invoke
     if invoke is None:
-        raise Fault(f"{node} has neither invoke nor bind.")
+        raise InjectedFault(f"{node} has neither invoke nor bind.")
     return lambda: invoke(context, node)

@@ -1,4 +1,4 @@
-"""Choices that outlive the process: one small file each, named by all that the choice depends on."""
+"""The cache of choices: one JSON file each in the user's cache folder, named by a hash of all that the choice depends on."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["FOLDER_VARIABLE", "choice_file", "key_of", "recall", "remember"]
+__all__ = ["FOLDER_VARIABLE", "choice_file", "choice_key", "load_choice", "store_choice"]
 
 logger = logger_of("oplet.tuning")
 
-#: The environment variable with the folder of all that oplet keeps between runs.
+#: The environment variable that names oplet's cache folder.
 FOLDER_VARIABLE = "OPLET_CACHE_DIR"
 
-#: The name that a requirement begins with (PEP 508).
+#: The distribution's name at the beginning of a requirement (PEP 508).
 _NAME = re.compile(r"[\w.-]+")
 
 #: Version of the cache format.
 _FORMAT = 2
 
-#: Bytes of such a file; a choice among a hundred ways takes a tenth of it.
+#: The largest cache file that is read, in bytes; a choice among a hundred candidates takes a tenth of it.
 _LARGEST = 1 << 20
 
 
-def key_of(model: Model, manager: PluginManager, version: str, **settings: Any) -> dict[str, Any]:
-    """All that a choice depends on: the model, the machine, the versions of what could run it, and the settings.
+def choice_key(model: Model, manager: PluginManager, version: str, **settings: Any) -> dict[str, Any]:
+    """The cache key: the model's hash, the machine, the versions of all installed engines, and the settings.
 
     Args:
-        version: oplet's.
+        version: oplet's version.
     """
     return {
         "format": _FORMAT,
@@ -61,14 +61,14 @@ def key_of(model: Model, manager: PluginManager, version: str, **settings: Any) 
 
 
 def choice_file(key: Mapping[str, Any]) -> str:
-    """The path of the file that holds the choice of a key, "" where the user has no folder for it."""
+    """The path of a key's cache file, "" where the user has no cache folder."""
     text = json.dumps(key, sort_keys=True)
     folder = _folder()
     return folder and os.path.join(folder, "choices", f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json")
 
 
-def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What was remembered under this key, None if nothing was or the file is damaged."""
+def load_choice(key: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The content that is stored under this key; None if there is none, or its file is damaged."""
     path = choice_file(key)
     with suppress(OSError, ValueError, RecursionError, MemoryError):
         content = json.loads(read_file(path, _LARGEST).decode("utf-8")) if path else None
@@ -77,8 +77,8 @@ def recall(key: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
-    """Write down what was found; where that is impossible, a warning says so.
+def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """Store content under a key; a warning is logged where that is impossible.
 
     Returns:
         The file's path, "" if it could not be written.
@@ -92,10 +92,10 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         )
         return ""
     try:
-        # What others may write into cannot be believed: a new folder is the user's alone.
+        # Only the user may write here, since what is read back decides which code runs.
         os.makedirs(os.path.dirname(os.path.dirname(path)), mode=0o700, exist_ok=True)
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        # Two processes may tune one model at once: each writes a file of its own and puts it in place whole.
+        # Two processes may tune one model at once: each writes a temporary file and renames it.
         write_atomically(path, json.dumps({"key": dict(key), **content}, indent=1))
     except OSError as error:
         logger.warning(
@@ -110,10 +110,9 @@ def remember(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _folder() -> str:
-    """The folder of all that is kept, "" where there is none of the user's own.
+    """oplet's cache folder, "" where the user has none.
 
-    A place that is not absolute would lie in the current folder, which may be a stranger's; the specification of the variables for
-    cache folders has such values ignored.
+    Relative paths are ignored, as the XDG specification asks: they would lead into the current folder, which may be a stranger's.
     """
     given = os.environ.get(FOLDER_VARIABLE)
     if given:
@@ -129,7 +128,7 @@ def _folder() -> str:
 
 
 def _versions(distributions: Iterable[str]) -> dict[str, str]:
-    """The versions of packages and of what they stand on, where the engines are (numba, openvino, ...)."""
+    """The versions of packages and of what they require, which brings the engines (numba, openvino, ...)."""
     import importlib_metadata
 
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The fastest way of running a model, measured once and remembered."""
+"""The fastest way of running a model: read from the cache, or measured and stored there."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.schema.tables import operator_code
 from oplet.texts import logger_of
 from oplet.tuning.candidates import Candidate, delegate_names, kernel_sets
-from oplet.tuning.measuring import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
-from oplet.tuning.remembering import choice_file, key_of, recall, remember
+from oplet.tuning.choice_cache import choice_file, choice_key, load_choice, store_choice
+from oplet.tuning.trials import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, measure
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["Choice", "auto_bounds", "choose", "choose_as_told"]
+__all__ = ["Choice", "auto_bounds", "choose", "choose_for_interpreter"]
 
 logger = logger_of("oplet.tuning")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and from what.
+    """The candidate that was chosen, and the trials that it was chosen from.
 
     Attributes:
-        candidate: the fastest of those that are near enough; the built-in kernels alone if nothing could be measured.
-        trials: what came out for each candidate, in the order in which they were measured.
-        remembered: whether it was measured before, in another interpreter or process.
-        path: the file that remembers it, "" if none does.
+        candidate: the fastest candidate within the tolerance; the built-in kernels alone if nothing could be measured.
+        trials: the result of each candidate, in the order in which they were measured.
+        remembered: whether it was read from the cache, in place of being measured now.
+        path: the cache file that holds it, "" if none does.
     """
 
     candidate: Candidate
@@ -47,7 +47,7 @@ class Choice:
     path: str = ""
 
     def __str__(self) -> str:
-        """In a few words what was chosen, and why."""
+        """The chosen candidate and the times in a few words, for logs and reports."""
         times = {trial.candidate: trial.seconds for trial in self.trials}
         mine, plain = times.get(self.candidate), self.trials[0].seconds if self.trials else None
         if mine is None:
@@ -58,7 +58,7 @@ class Choice:
         return said
 
 
-def choose_as_told(
+def choose_for_interpreter(
     text: str,
     model: Model,
     manager: PluginManager,
@@ -67,18 +67,18 @@ def choose_as_told(
     *,
     version: str,
 ) -> tuple[Choice, list[Delegate], Preference]:
-    """What `experimental_delegates="auto"` stands for: the choice, its delegates, and which plugins to prefer.
+    """Resolve `experimental_delegates="auto"`: the choice, its delegates, and the preferred plugins.
 
     Args:
         text: "auto", or with options: "auto:max_error=0.001,max_seconds=5".
         model: the model.
-        manager: the plugins that there are.
-        interpreter: makes an interpreter of the model; delegates and preferences are still open.
+        manager: the installed plugins.
+        interpreter: makes an interpreter of the model; takes `experimental_delegates` and `prefer`.
         prefer: the user's preferences, which go before those of the choice.
-        version: oplet's.
+        version: oplet's version.
 
     Raises:
-        DelegateLoadError: the text is something else.
+        DelegateLoadError: the text is not "auto", or its options are wrong.
     """
     wanted = Preference.read(prefer)
     told = interpreter.keywords
@@ -101,7 +101,7 @@ def choose_as_told(
     choice = find()
     try:
         delegates = choice.candidate.make_delegates(manager)
-    except OpletError as error:  # the same versions as when it was measured, and yet: a device is gone, say
+    except OpletError as error:  # possible though the versions are the same: a device is gone, say
         logger.warning("%s, but it cannot be had any more, so all is measured again: %s", choice, text_of(error))
         choice = find(again=True)
         delegates = choice.candidate.make_delegates(manager)
@@ -121,22 +121,22 @@ def choose(
     again: bool = False,
     progress: Progress | None = None,
 ) -> Choice:
-    """The choice for a model: the remembered one, or else the outcome of measuring.
+    """The choice for a model: from the cache, or else measured and stored.
 
     Args:
         model: the model.
-        manager: the plugins that there are.
+        manager: the installed plugins.
         open: makes an interpreter of the model.
-        version: oplet's; a choice of another one does not count.
-        num_threads: threads that it runs with.
-        options: what else of the interpreter the choice depends on.
-        bounds: what measuring keeps to.
-        inputs: values by tensor index to measure with; random ones where there are none.
-        again: measure, whatever is remembered.
-        progress: is told what is being measured.
+        version: oplet's version; a choice that another version stored does not count.
+        num_threads: threads that the model runs with.
+        options: further settings of the interpreter that the choice depends on.
+        bounds: limits of the measurement.
+        inputs: values by tensor index to measure with; random values for the others.
+        again: measure even if the cache has a choice.
+        progress: called with what is being measured.
     """
-    key = key_of(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
-    content = None if again else recall(key)
+    key = choice_key(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
+    content = None if again else load_choice(key)
     if content is not None:
         try:
             trials = tuple(_trial(trial) for trial in content["trials"])
@@ -152,7 +152,7 @@ def choose(
     best = min(able, key=lambda trial: trial.seconds or math.inf).candidate if able else trials[0].candidate
     choice = Choice(best, trials)
     if able:
-        path = remember(key, {"choice": asdict(best), "trials": [asdict(trial) for trial in trials]})
+        path = store_choice(key, {"choice": asdict(best), "trials": [asdict(trial) for trial in trials]})
         choice = Choice(best, trials, path=path)
     logger.info("%s", choice)
     return choice
@@ -166,10 +166,10 @@ def _candidate(content: Mapping[str, Any]) -> Candidate:
 
 
 def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Candidate:
-    """The candidate, if it is one that measuring could have chosen here: a remembered file may be somebody else's.
+    """The candidate, if it could have been chosen on this machine: a cache file may come from somebody else.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it names plugins or delegates that are not installed, or that do not serve this model.
     """
     delegates = candidate.delegates
     known = len(set(delegates)) == len(delegates) and set(delegates) <= set(delegate_names(manager))
@@ -191,10 +191,10 @@ def _builtins(model: Model) -> list[tuple[BuiltinOperator, int]]:
 
 
 def auto_bounds(text: str) -> Bounds:
-    """What a text that `is_auto` bounds measuring to.
+    """The bounds that "auto" or "auto:max_error=...,max_seconds=..." sets.
 
     Raises:
-        DelegateLoadError: there are others, or it is something else.
+        DelegateLoadError: the text is not "auto", or has other options.
     """
     try:
         name, options = parse_delegate(text)
