@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-__all__ = ["CONFORMANCE", "EXAMPLES", "REAL", "ROOT", "SHARED"]
+__all__ = ["CONFORMANCE", "EXAMPLES", "REAL", "ROOT", "SHARED", "name_of"]
 
 #: The repository.
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,3 +16,10 @@ CONFORMANCE = SHARED / "conformance"
 #: Models of real projects, with the answers that LiteRT gave.
 REAL = CONFORMANCE / "real"
 EXAMPLES = ROOT / "examples"
+
+
+def name_of(folder: Path) -> str:
+    """The name of the package of the repository in this folder."""
+    found = re.search(r'^name = "(.+)"$', (folder / "pyproject.toml").read_text(), re.MULTILINE)
+    assert found
+    return found[1]

@@ -8,22 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.comparing.spoiling import CHAIN, VECTOR
 
 from oplet import Context, DelegateKernel, DelegateParams, Node, SimpleDelegate, TensorType
-from oplet.plugins.manager import PluginManager
 from oplet.schema.options import AddOptions, CallOnceOptions, VarHandleOptions
 from oplet.testing import Graph, Op, Spec, graph_model
 from oplet.tools.comparing.compare import compare_model
 from oplet.tools.comparing.interpreters import InterpreterPair
-
-VECTOR = Spec("float32", [4])
-#: Three partitions of one node: b = tanh(a); d = tanh(relu(b)); f = tanh(relu(d)).
-CHAIN = Graph(
-    dict.fromkeys("abcdef", VECTOR),
-    "a",
-    "f",
-    [Op("TANH", "a", "b"), Op("RELU", "b", "c"), Op("TANH", "c", "d"), Op("RELU", "d", "e"), Op("TANH", "e", "f")],
-)
 
 
 class Shifted(SimpleDelegate):
@@ -60,18 +51,8 @@ class Refusing(SimpleDelegate):
 
 
 @pytest.fixture
-def compare(oplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    ours = PluginManager()
-    ours.registry().add("shifted", Shifted)
-    ours.registry().add("refusing", Refusing)
-    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self, libraries=None: ours)
-
-    def run(model: bytes, *arguments: object) -> Any:
-        path = tmp_path / "model.tflite"
-        path.write_bytes(model)
-        return oplet("compare", path, *arguments)
-
-    return run
+def compare(comparing: Any) -> Callable[..., Any]:
+    return comparing(shifted=Shifted, refusing=Refusing)
 
 
 def test_equal_answers_pass(compare):

@@ -14,30 +14,21 @@ from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError, OpletError
 from oplet.schema import tables
 from oplet.schema.options import ConcatenationOptions, IfOptions, ReducerOptions, ReshapeOptions, TransposeConvOptions
+from oplet.testing import litert_interpreter
 from oplet.tools.rewriting.rewrite import rewrite
-
-litert = pytest.importorskip("ai_edge_litert.interpreter")
 
 #: No two runs give the same; too large; not runnable as recorded.
 LEFT_OUT = ("multinomial", "random_", "litert_testdata/conv_huge_im2col", "keras_tf_misc/mirror_pad_dyn", "unrunnable", "flex")
 GROUPS = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
 needs_recordings = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
 
-
-@pytest.fixture
-def digits(examples):
-    return examples / "digits" / "digits_int8.tflite"
+_litert = litert_interpreter("BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
 
 def run(model, *inputs, key=None):
     """The outputs of oplet and of LiteRT."""
     content = model.to_bytes() if isinstance(model, Model) else model
     return [_run(make, content, inputs) for make in (Interpreter, _litert)]
-
-
-def _litert(model_content):
-    plain = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    return litert.Interpreter(model_content=model_content, experimental_op_resolver_type=plain)
 
 
 def _run(make, content, inputs):
@@ -294,7 +285,10 @@ def test_a_batch_gives_what_its_examples_give(oplet, digits, tmp_path, batch):
     singles = [run(digits.read_bytes(), x[i : i + 1]) for i in range(3)]
     stacked = [[np.concatenate([single[make][0] for single in singles])] for make in range(2)]
     assert_same(stacked, run(out.read_bytes(), x))
-    for details in (*_litert(out.read_bytes()).get_input_details(), *_litert(out.read_bytes()).get_output_details()):
+    for details in (
+        *_litert(model_content=out.read_bytes()).get_input_details(),
+        *_litert(model_content=out.read_bytes()).get_output_details(),
+    ):
         assert (details["shape"][0], details["shape_signature"][0]) == ((3, 3) if batch > 0 else (1, -1))
 
 
@@ -479,12 +473,12 @@ def check_batch(path, name, batch):
     if refusal:
         assert refusal.startswith("The batch size of <bytes> cannot "), f"{path.stem}/{name}"
         return 0
-    interpreter = _litert(changed.to_bytes())
+    interpreter = _litert(model_content=changed.to_bytes())
     try:
         interpreter.allocate_tensors()
     except RuntimeError:
         with pytest.raises(RuntimeError):
-            _litert(content).allocate_tensors()
+            _litert(model_content=content).allocate_tensors()
     return 1
 
 

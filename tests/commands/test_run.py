@@ -23,11 +23,6 @@ def atan(examples):
 
 
 @pytest.fixture
-def digits(examples):
-    return examples / "digits" / "digits_int8.tflite"
-
-
-@pytest.fixture
 def x_json(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps(X))

@@ -47,11 +47,6 @@ def _numpy_kernels(monkeypatch):
     default_manager.cache_clear()
 
 
-@pytest.fixture
-def digits(examples):
-    return examples / "digits" / "digits_int8.tflite"
-
-
 def load(path: Path | str, text: str = ""):
     """The module of a file, or of a text."""
     spec = importlib.util.spec_from_loader(f"made_{abs(hash(str(path)))}", loader=None)
@@ -438,14 +433,7 @@ def test_real_models_run_on_their_own_ops_alone(group, tmp_path):
 
 
 def run(interpreter, inputs):
-    for details, value in zip(interpreter.get_input_details(), inputs):
-        if tuple(details["shape"]) != value.shape:
-            interpreter.resize_tensor_input(details["index"], value.shape)
-    interpreter.allocate_tensors()
-    for details, value in zip(interpreter.get_input_details(), inputs):
-        interpreter.set_tensor(details["index"], value.astype(object) if value.dtype.kind == "S" else value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+    return invoke(interpreter, *(value.astype(object) if value.dtype.kind == "S" else value for value in inputs), resize=True)
 
 
 def test_no_file_is_written_where_another_cannot_be(oplet, examples, tmp_path):

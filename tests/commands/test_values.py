@@ -13,7 +13,7 @@ import pytest
 
 from oplet import Interpreter
 from oplet.errors import TensorError
-from oplet.testing import Spec, one_op_model
+from oplet.testing import Spec, invoke, litert_interpreter, one_op_model, run_op
 from oplet.tools.running.formatting import describe_value, preview
 from oplet.tools.running.inputs import load_input
 from oplet.tools.running.outputs import save_outputs
@@ -64,29 +64,22 @@ def _near_the_halves(dtype: Any, scale: float, zero_point: int) -> Any:
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize(("scale", "zero_point"), [(0.5, 3), (1 / 255, 0), (0.0078431377, 5), (3.1e-5, 0), (7.8e-9, 0)])
 def test_real_values_are_rounded_and_clamped_as_litert_s_quantize_does_it(dtype: Any, scale: float, zero_point: int) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     values = _near_the_halves(dtype, scale, zero_point)
     model = one_op_model("QUANTIZE", [Spec("float32", values.shape)], [Spec(dtype, values.shape, scale, zero_point)])
-    interpreter = litert.Interpreter(model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, values)
-    interpreter.invoke()
+    [wanted] = run_op(model, values, interpreter=litert_interpreter("BUILTIN_REF"))
     to = details(values.shape, dtype, scale, zero_point)
     for given in (values, values.astype(np.float64), values.tolist()):
         got, _ = fitted(given, to)
-        np.testing.assert_array_equal(got, interpreter.get_tensor(1))
+        np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(0, (3, 2)), (1, (2, 3)), (2, (1, 2, 3))])
 def test_a_scale_for_each_slice_is_that_slice_s(axis: int, shape: tuple[int, ...]) -> None:
     model = one_op_model("QUANTIZE", [Spec("float32", shape)], [Spec("int8", shape, [0.5, 0.25, 2], [0, 1, -2], axis)])
     interpreter = Interpreter(model_content=model)
-    interpreter.allocate_tensors()
     values = np.linspace(-9, 9, 6, dtype=np.float32).reshape(shape)
-    interpreter.set_tensor(0, values)
-    interpreter.invoke()
+    [wanted] = invoke(interpreter, values)
     to = interpreter.get_output_details()[0]
-    wanted = interpreter.get_tensor(1)
     got, _ = fitted(values, to)
     np.testing.assert_array_equal(got, wanted)
     np.testing.assert_array_equal(fitted(dequantize(wanted, to), to)[0], wanted)
@@ -96,20 +89,16 @@ def test_a_scale_for_each_slice_is_that_slice_s(axis: int, shape: tuple[int, ...
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_real_values_are_what_litert_s_dequantize_gives(dtype: Any) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     limits = np.iinfo(dtype)
     integers = np.arange(limits.min, limits.max + 1).astype(dtype)
     zero_point = 0 if dtype is np.int16 else 7
     model = one_op_model(
         "DEQUANTIZE", [Spec(dtype, integers.shape, 0.1234567, zero_point)], [Spec("float32", integers.shape)], version=2
     )
-    interpreter = litert.Interpreter(model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, integers)
-    interpreter.invoke()
+    [wanted] = run_op(model, integers, interpreter=litert_interpreter("BUILTIN_REF"))
     real = dequantize(integers, details(integers.shape, dtype, 0.1234567, zero_point))
     assert real.dtype == np.float32
-    np.testing.assert_array_equal(real, interpreter.get_tensor(1))
+    np.testing.assert_array_equal(real, wanted)
 
 
 SCALES = [1.0, 0.1, 1 / 255, 0.0078431377, 7.8e-9, 3.6e-43, 1.2e-38, 1e-45, 3e5, 1e38, 3.4e38]

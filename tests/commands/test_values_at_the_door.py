@@ -16,7 +16,7 @@ from PIL import Image
 from tests.places import EXAMPLES, ROOT
 
 from oplet import Interpreter, ModelBuilder, TensorType
-from oplet.testing import Spec, one_op_model
+from oplet.testing import Spec, invoke, one_op_model
 from oplet.tools.standalone.contents import AppContents
 from oplet.tools.standalone.main import main as app_main
 
@@ -47,11 +47,7 @@ def _write(path: Path, content: Any) -> Path:
 
 
 def _raw_answer(picture: np.ndarray) -> np.ndarray:
-    interpreter = Interpreter(model_path=DIGITS / "digits_int8.tflite")
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], picture)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return invoke(Interpreter(model_path=DIGITS / "digits_int8.tflite"), picture)[0]
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".json"])

@@ -12,11 +12,6 @@ from oplet.tools.describing.versions import describe_versions, problems_with
 
 
 @pytest.fixture
-def digits(examples):
-    return examples / "digits" / "digits_int8.tflite"
-
-
-@pytest.fixture
 def too_new(tmp_path):
     """An ADD of two float tensors that says version 4, which nothing in it needs."""
     builder = ModelBuilder()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from tests.comparing.spoiling import Spoiling
 from tests.places import REAL
 from tests.recorded_cases import here
 
-from oplet import Node, PluginManager
+from oplet import PluginManager
 from oplet.errors import OpletError
 from oplet.testing import WrappingDelegate
 from oplet.tools.comparing.compare import Comparison, compare_model
@@ -36,34 +36,12 @@ HUGE = "conv_huge_im2col"
 SAME = ("unrunnable", "tflm_seanet_golden")
 
 
-class Louder(WrappingDelegate):
-    """Runs what it claims with the nodes' own kernels, but CONV_2D's values are larger by one in a hundred."""
-
-    name = "louder"
-
-    def around(self, node: Node, thunk: Callable[[], None]) -> Callable[[], None]:
-        if node.op_name != "CONV_2D":
-            return thunk
-        [out] = node.outputs
-
-        def run() -> None:
-            thunk()
-            if out.data.dtype.kind == "f":
-                out.data[...] *= out.dtype.type(1.01)
-            else:
-                limits = np.iinfo(out.data.dtype)
-                steps = np.rint((out.data.astype(np.float64) - out.zero_point) * 1.01) + out.zero_point
-                out.data[...] = np.clip(steps, limits.min, limits.max)
-
-        return run
-
-
 def only_convolutions() -> list[WrappingDelegate]:
-    return [Louder(lambda context, node: node.op_name == "CONV_2D")]
+    return [Spoiling({"claims": "CONV_2D", "op": "CONV_2D", "by": 1.01})]
 
 
 def everything() -> list[WrappingDelegate]:
-    return [Louder()]
+    return [Spoiling({"op": "CONV_2D", "by": 1.01})]
 
 
 def model_file(folder: Path, name: str, group: str) -> Path:

@@ -4,82 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.comparing.spoiling import CHAIN, VECTOR, Spoiling
 
-from oplet import DelegateKernel, DelegateParams, ModelBuilder, Node, Tensor
-from oplet.plugins.manager import PluginManager
+from oplet import ModelBuilder, Tensor
 from oplet.schema.enums import Padding
 from oplet.schema.options import AddOptions, ArgMaxOptions, Conv2DOptions, WhileOptions
-from oplet.testing import Graph, Op, Spec, WrappingDelegate, graph_model
-
-VECTOR = Spec("float32", [4])
-CHAIN = Graph(
-    dict.fromkeys("abcdef", VECTOR),
-    "a",
-    "f",
-    [Op("TANH", "a", "b"), Op("RELU", "b", "c"), Op("TANH", "c", "d"), Op("RELU", "d", "e"), Op("TANH", "e", "f")],
-)
-
-
-class Spoiling(WrappingDelegate):
-    """Multiplies what nodes write. Options: node, op or subgraph to spoil, by which factor, from how many nodes in a partition on."""
-
-    name = "spoiling"
-
-    def __init__(self, options: Any = None) -> None:
-        self.told = dict(options or {})
-        self.spoiled: set[int] = set()
-        ops = self.told.get("claims", "").split("+")
-        super().__init__(lambda context, node: ops == [""] or node.op_name in ops)
-
-    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-        if len(params.nodes) >= int(self.told.get("least", 1)):
-            self.spoiled.update(map(id, filter(self._means, params.nodes)))
-        return super().create_kernel(params)
-
-    def _means(self, node: Node) -> bool:
-        return int(self.told.get("node", node.index)) == node.index and self.told.get("op", node.op_name) == node.op_name
-
-    def around(self, node: Node, thunk: Callable[[], None]) -> Callable[[], None]:
-        if id(node) not in self.spoiled:
-            return thunk
-
-        def run() -> None:
-            thunk()
-            self.spoil(node.outputs[0])
-
-        return run
-
-    def spoil(self, out: Tensor) -> None:
-        factor = float(self.told.get("by", 1))
-        if out.data.dtype.kind == "f":
-            out.data[...] *= out.dtype.type(factor)
-        else:
-            steps = np.rint((out.data.astype(np.float64) - _zero(out)) * factor) + _zero(out)
-            limits = np.iinfo(out.data.dtype)
-            out.data[...] = np.clip(steps, limits.min, limits.max)
-
-
-def _zero(tensor: Any) -> int:
-    return 0 if tensor.quantization is None else int(tensor.zero_point)
+from oplet.testing import Graph, Op, Spec, graph_model
 
 
 @pytest.fixture
-def compare(oplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    ours = PluginManager()
-    ours.registry().add("spoiling", Spoiling)
-    monkeypatch.setattr("oplet.cli.settings.Settings.plugins", lambda self, libraries=None: ours)
+def compare(comparing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
+    return comparing(spoiling=Spoiling)
 
-    def run(model: bytes, *arguments: object) -> Any:
-        path = tmp_path / "model.tflite"
-        path.write_bytes(model)
-        return oplet("compare", path, *arguments)
 
-    return run
+def written(folder: Path, model: bytes) -> Path:
+    path = folder / "model.tflite"
+    path.write_bytes(model)
+    return path
 
 
 def described(ran: Any) -> Any:
@@ -135,7 +82,7 @@ def test_a_node_of_a_loop_s_body_is_named_with_its_subgraph(compare):
     assert (first["subgraph"], first["node"], first["op"]) == (2, 0, "ADD")
 
 
-def test_an_index_that_is_chosen_otherwise_among_nearly_equal_values_passes_with_a_note(compare):
+def test_an_index_that_is_chosen_otherwise_among_nearly_equal_values_passes_with_a_note(tmp_path):
     tensors = {"a": VECTOR, "b": VECTOR, "axis": np.array([0], np.int32), "i": Spec("int32", [1])}
     tensors["a"] = Spec("float32", [1, 4])
     tensors["b"] = Spec("float32", [1, 4])
@@ -150,7 +97,7 @@ def test_an_index_that_is_chosen_otherwise_among_nearly_equal_values_passes_with
     from oplet.tools.comparing.compare import compare_model
     from oplet.tools.comparing.interpreters import InterpreterPair
 
-    path = _written(compare, model)
+    path = written(tmp_path, model)
     near = np.array([[0.5, 0.1, 0.5 - 1e-6, 0.2]], np.float32)
     np.save(path.parent / "a.npy", near)
     given = [str(path.parent / "a.npy")]
@@ -165,19 +112,10 @@ def test_an_index_that_is_chosen_otherwise_among_nearly_equal_values_passes_with
     assert not wrong.passed, "the index itself is wrong on the same values"
 
 
-def _written(compare: Callable[..., Any], model: bytes) -> Any:
-    from pathlib import Path
-
-    cells = dict(zip(compare.__code__.co_freevars, compare.__closure__ or ()))
-    path = Path(cells["tmp_path"].cell_contents) / "model.tflite"
-    path.write_bytes(model)
-    return path
-
-
 def test_saved_outputs_are_what_it_is_compared_with(compare, oplet, tmp_path):
     model = graph_model(CHAIN)
     np.save(tmp_path / "a.npy", np.array([1, 2, 3, 4], np.float32))
-    path = _written(compare, model)
+    path = written(tmp_path, model)
     for name in ("out.npz", "out.npy", "out.json"):
         assert oplet("run", path, "-i", tmp_path / "a.npy", "--output", tmp_path / name).code == 0
         ran = compare(model, "-i", tmp_path / "a.npy", "--with", tmp_path / name)
@@ -268,13 +206,13 @@ def test_without_a_delegate_other_packages_kernels_are_compared_with_the_built_i
     assert ("Other kernels than the built-in ones run" in ran.out) == (ran.code == 0)
 
 
-def test_auto_is_compared_and_cut_too(compare, oplet):
+def test_auto_is_compared_and_cut_too(compare, oplet, tmp_path):
     model = graph_model(CHAIN)
     ran = compare(model, "--delegate", "auto:max_seconds=1", "--runs", 1)
     assert ran.code in (0, 3), ran.err
     assert "auto chose" in ran.out
     assert ran.code == 3 or "The delegate runs" in ran.out or "Other kernels" in ran.out
-    cut = oplet("partition", _written(compare, model), "--delegate", "auto:max_seconds=1")
+    cut = oplet("partition", written(tmp_path, model), "--delegate", "auto:max_seconds=1")
     assert (cut.code, cut.err) == (0, "")
     assert "auto chose" in cut.out
     both = compare(model, "--delegate", "auto", "--delegate", "spoiling")

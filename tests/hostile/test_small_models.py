@@ -12,6 +12,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import Interpreter
+from oplet.testing import litert_interpreter
 
 from .small_models import CASES, DOCUMENTED, ROOM, Case, feeds
 
@@ -45,9 +46,8 @@ def test_a_small_file_that_asks_for_much_ends_in_time_and_in_the_memory_it_may_t
 
 @pytest.mark.parametrize("case", USUAL)
 def test_many_of_anything_run_within_the_default_limits_and_equal_litert(case: Case) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     data = case.make(case.usual)
-    theirs = litert.Interpreter(model_content=data, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    theirs = litert_interpreter("BUILTIN_REF")(model_content=data)
     mine = Interpreter(model_content=data, plugins=["builtin_ops"])
     for runner in (mine, theirs):
         runner.allocate_tensors()

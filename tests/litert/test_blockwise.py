@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,6 @@ from oplet.schema.options import BatchMatMulOptions, DequantizeOptions, FullyCon
 from oplet.testing import run_op
 
 Array = np.ndarray[Any, Any]
-#: The compiled kernels with numpy's, and these alone.
-ENGINES: dict[str, list[str]] = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}
 LIMITS = {TensorType.INT8: 128, TensorType.INT4: 8, TensorType.INT2: 2}
 KINDS = list(LIMITS)
 
@@ -28,21 +25,6 @@ class Blocks(NamedTuple):
 
     tensor: int
     values: Array
-
-
-@pytest.fixture(params=list(ENGINES))
-def engine(request: pytest.FixtureRequest) -> list[str]:
-    if request.param == "compiled":
-        pytest.importorskip("oplet_numba_ops")
-    return ENGINES[request.param]
-
-
-@pytest.fixture(scope="module")
-def litert() -> Iterator[LiteRT]:
-    pytest.importorskip("ai_edge_litert.interpreter")
-    server = LiteRT()
-    yield server
-    server.close()
 
 
 def add_weights(
@@ -104,10 +86,6 @@ def layer(
     return builder.build().to_bytes(), values, exact.clip(low, high)
 
 
-def run(model: bytes, values: Array, engine: list[str]) -> Array:
-    return run_op(model, values, plugins=engine)[0]
-
-
 def assert_near(found: Array, wanted: Array, tolerance: float) -> None:
     assert np.abs(found.reshape(wanted.shape) - wanted).max() <= tolerance * np.abs(wanted).max()
 
@@ -136,7 +114,7 @@ def test_int4_weights_are_multiplied_as_xnnpack_does(litert: LiteRT, engine: lis
     model, values, exact = layer(**XNNPACK[case])
     answer = litert.run(Case(model, [[values]]), "BUILTIN", seconds=30)
     assert answer.kind == "ran", answer.message
-    found = run(model, values, engine)
+    found = run_op(model, values, plugins=engine)[0]
     assert found.shape == answer.outputs[0][0].shape
     assert_near(found, answer.outputs[0][0], 2e-6)
     assert_near(found, exact, 0.05)
@@ -146,7 +124,7 @@ def test_int4_weights_are_multiplied_as_xnnpack_does(litert: LiteRT, engine: lis
 def test_blocks_that_xnnpack_does_not_take_are_multiplied_as_litert_does(litert: LiteRT, engine: list[str], block: int) -> None:
     model, values, _ = layer(depth=96, block=block)
     answer = litert.run(Case(model, [[values]]), "BUILTIN_WITHOUT_DEFAULT_DELEGATES", seconds=30)
-    assert_near(run(model, values, engine), answer.outputs[0][0], 1e-6)
+    assert_near(run_op(model, values, plugins=engine)[0], answer.outputs[0][0], 1e-6)
 
 
 FLOAT: dict[str, dict[str, Any]] = {
@@ -163,13 +141,13 @@ FLOAT: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_litert_refuses_or_gets_wrong_is_what_float_arithmetic_gives(engine: list[str], kind: TensorType, case: str) -> None:
     model, values, exact = layer(kind, **FLOAT[case])
-    assert_near(run(model, values, engine), exact, 0.02)
+    assert_near(run_op(model, values, plugins=engine)[0], exact, 0.02)
 
 
 def test_scales_of_0_do_as_litert_does(litert: LiteRT, engine: list[str]) -> None:
     model, values, _ = layer(dead=True)
     answer = litert.run(Case(model, [[values]]), "BUILTIN_WITHOUT_DEFAULT_DELEGATES", seconds=30)
-    assert_near(run(model, values, engine), answer.outputs[0][0], 1e-6)
+    assert_near(run_op(model, values, plugins=engine)[0], answer.outputs[0][0], 1e-6)
 
 
 def test_many_layers_in_one_model_keep_their_blocks(engine: list[str]) -> None:
@@ -187,7 +165,7 @@ def test_many_layers_in_one_model_keep_their_blocks(engine: list[str]) -> None:
         graph.add_operator("FULLY_CONNECTED", [x, made.tensor], [y], FullyConnectedOptions())
         x, exact = y, exact @ made.values.T
     graph.set_outputs(x)
-    assert_near(run(builder.build().to_bytes(), values, engine), exact, 0.2)
+    assert_near(run_op(builder.build().to_bytes(), values, plugins=engine)[0], exact, 0.2)
 
 
 @pytest.mark.parametrize("adjoint", [False, True])
@@ -209,7 +187,7 @@ def test_matrices_are_multiplied_with_weights_in_blocks(
     graph.add_operator("BATCH_MATMUL", [x, made.tensor], [y], options, version=4)
     values = random.normal(0.2, 1, (*shape[:-2], 5, depth)).astype(np.float32)
     exact = values @ (made.values.swapaxes(-1, -2) if adjoint else made.values)
-    assert_near(run(builder.build().to_bytes(), values, engine), exact, 0.02)
+    assert_near(run_op(builder.build().to_bytes(), values, plugins=engine)[0], exact, 0.02)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -226,7 +204,9 @@ def test_rows_of_a_table_in_blocks_are_exact(engine: list[str], kind: TensorType
     graph.set_outputs(y)
     graph.add_operator("EMBEDDING_LOOKUP", [numbers, made.tensor], [y], version=4)
     picked = np.array([3, 0, 9, 3], np.int32)
-    np.testing.assert_array_equal(run(builder.build().to_bytes(), picked, engine), made.values[picked].astype(np.float32))
+    np.testing.assert_array_equal(
+        run_op(builder.build().to_bytes(), picked, plugins=engine)[0], made.values[picked].astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -242,7 +222,7 @@ def test_tensors_in_blocks_are_dequantized(engine: list[str], kind: TensorType, 
     graph.set_outputs(y)
     graph.add_operator("DEQUANTIZE", [made.tensor], [floats], DequantizeOptions())
     graph.add_operator("ADD", [floats, x], [y])
-    found = run(builder.build().to_bytes(), np.zeros(shape, np.float32), engine)
+    found = run_op(builder.build().to_bytes(), np.zeros(shape, np.float32), plugins=engine)[0]
     np.testing.assert_array_equal(found, made.values.astype(np.float32))
 
 
@@ -259,7 +239,7 @@ def test_rows_that_are_gathered_of_a_table_in_blocks_are_its_integers(litert: Li
     graph.add_operator("GATHER", [made.tensor, numbers], [y], GatherOptions(axis=0), version=8)
     model, picked = builder.build().to_bytes(), np.array([3, 0, 9], np.int32)
     answer = litert.run(Case(model, [[picked]]), "BUILTIN_REF", seconds=30)
-    np.testing.assert_array_equal(run(model, picked, ENGINES["numpy"]), answer.outputs[0][0])
+    np.testing.assert_array_equal(run_op(model, picked, plugins=["builtin_ops"])[0], answer.outputs[0][0])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -279,7 +259,7 @@ def test_a_channel_whose_scale_is_0_gives_its_bias(engine: list[str], kind: Tens
     graph.set_outputs(y)
     graph.add_operator("FULLY_CONNECTED", [x, weights, bias], [y], FullyConnectedOptions())
     values = random.normal(0.2, 1, (rows, 64)).astype(np.float32)
-    found = run(builder.build().to_bytes(), values, engine)
+    found = run_op(builder.build().to_bytes(), values, plugins=engine)[0]
     assert_near(found, values @ (integers * scales[:, None]).T + np.arange(6), 0.02)
     assert (found[:, [1, 4]] == [1, 4]).all()
 
@@ -297,4 +277,4 @@ def test_scales_that_do_not_fit_the_blocks_are_refused() -> None:
     graph.set_outputs(y)
     graph.add_operator("FULLY_CONNECTED", [x, weights], [y], FullyConnectedOptions())
     with pytest.raises(OpletError, match="12 scales for blocks of 32; its rows are made of 8 blocks"):
-        run(model.build().to_bytes(), np.ones((1, 64), np.float32), ENGINES["numpy"])
+        run_op(model.build().to_bytes(), np.ones((1, 64), np.float32), plugins=["builtin_ops"])

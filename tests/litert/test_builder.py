@@ -37,9 +37,8 @@ from oplet.schema.options import (
     TransposeOptions,
     VarHandleOptions,
 )
-from oplet.testing import invoke
+from oplet.testing import invoke, litert_interpreter
 
-litert = pytest.importorskip("ai_edge_litert.interpreter")
 schema = pytest.importorskip("ai_edge_litert.schema_py_generated")
 
 #: How many examples a property gets; LiteRT's interpreter and both runs take milliseconds each.
@@ -59,7 +58,7 @@ class Written(NamedTuple):
 
 def load(data: bytes) -> Any:
     """LiteRT's interpreter, without delegates, by the kernels that define the numbers."""
-    return litert.Interpreter(model_content=data, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    return litert_interpreter("BUILTIN_REF")(model_content=data)
 
 
 def run(interpreter: Any, seed: int) -> list[Any]:
@@ -405,9 +404,7 @@ def test_a_sparse_layer_computes_what_the_dense_one_does(arguments: dict[str, An
     data = builder.to_bytes()
     fed = np.random.default_rng(3).integers(-3, 4, (2, 16)).astype(np.float32)
     # LiteRT has no sparse kernel among its reference ones; its optimised one needs blocks of four at most.
-    default = litert.Interpreter(
-        model_content=data, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    )
+    default = litert_interpreter("BUILTIN_WITHOUT_DEFAULT_DELEGATES")(model_content=data)
     for interpreter in (default, Interpreter(model_content=data)):
         np.testing.assert_allclose(run(interpreter, 3)[0], fed @ array.T + np.arange(8), rtol=1e-6)
 

@@ -21,7 +21,6 @@ from oplet.schema.enums import Padding
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
 
 Array = np.ndarray[Any, Any]
-ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "numba_ops"]}
 #: What the order of a float's sums may change, relative to the largest value.
 ORDER = 1e-6
 #: The groups of recordings that have dynamic-range models.
@@ -36,21 +35,6 @@ GROUPS = (
     "transpose_conv",
     "litert",
 )
-
-
-@pytest.fixture(scope="module")
-def litert() -> Iterator[LiteRT]:
-    pytest.importorskip("ai_edge_litert.interpreter")
-    server = LiteRT()
-    yield server
-    server.close()
-
-
-@pytest.fixture(params=list(ENGINES))
-def engine(request: pytest.FixtureRequest) -> list[str]:
-    if request.param == "compiled":
-        pytest.importorskip("oplet_numba_ops")
-    return ENGINES[request.param]
 
 
 def convolutions(kind: TensorType, seed: int) -> bytes:

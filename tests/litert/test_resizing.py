@@ -19,6 +19,7 @@ from tests.recorded_cases import GROUPS, here
 
 from oplet import Interpreter
 from oplet.errors import OpletError
+from oplet.testing import invoke
 
 pytestmark = [here, pytest.mark.slow]
 
@@ -67,15 +68,8 @@ def values(interpreter: Interpreter, shapes: list[tuple[int, ...]]) -> list[Arra
 
 
 def run(interpreter: Interpreter, inputs: list[Array]) -> list[Array] | OpletError:
-    details = interpreter.get_input_details()
     try:
-        for detail, value in zip(details, inputs):
-            interpreter.resize_tensor_input(detail["index"], value.shape)
-        interpreter.allocate_tensors()
-        for detail, value in zip(details, inputs):
-            interpreter.set_tensor(detail["index"], value)
-        interpreter.invoke()
-        return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+        return invoke(interpreter, *inputs, resize=True)
     except OpletError as error:
         return error
 
@@ -95,14 +89,6 @@ def complaint(resized: list[Array] | OpletError, fresh: list[Array] | OpletError
         if not same:
             return f"resized: {got.shape}, {got.ravel()[:4]}; fresh: {wanted.shape}, {wanted.ravel()[:4]}"
     return ""
-
-
-@pytest.fixture(scope="module")
-def litert() -> Iterator[LiteRT]:
-    pytest.importorskip("ai_edge_litert.interpreter")
-    server = LiteRT()
-    yield server
-    server.close()
 
 
 def beside_litert(litert: LiteRT, content: bytes, inputs: list[Array], ours: list[Array] | OpletError) -> str:

@@ -20,6 +20,7 @@ from tests.places import CONFORMANCE
 from oplet import Interpreter, Model, ModelBuilder
 from oplet.errors import ModelError
 from oplet.schema import options, tables
+from oplet.testing import invoke, litert_interpreter
 
 ARCHIVES = sorted(path for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
 BAD = sorted((CONFORMANCE / "bad").glob("*.tflite"))
@@ -206,29 +207,26 @@ def adder(*constants: np.ndarray) -> ModelBuilder:
 
 
 def ask(interpreter: Any) -> list[float]:
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.ones(4, np.float32))
-    interpreter.invoke()
-    answer: list[float] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist()
+    answer: list[float] = invoke(interpreter, np.ones(4, np.float32))[0].tolist()
     return answer
 
 
 @pytest.mark.parametrize("constants", ["inside", "outside"])
 def test_both_runtimes_read_constants_where_they_are_written(constants: Any, tmp_path: Path) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    theirs = litert_interpreter()
     path = tmp_path / "model.tflite"
     model = adder(np.arange(8, dtype=np.float32), np.arange(3000, dtype=np.float32)).build()
     model.save(path, constants=constants)
     assert all((b.offset > 1) == (constants == "outside") for b in (Model.open(path).root.buffers or [])[1:4])
     wanted = (1 + np.arange(4, 8) + np.arange(2996, 3000)).tolist()
     assert ask(Interpreter(model_path=str(path))) == wanted
-    assert ask(litert.Interpreter(model_path=str(path))) == wanted
-    assert ask(litert.Interpreter(model_content=path.read_bytes())) == wanted
+    assert ask(theirs(model_path=str(path))) == wanted
+    assert ask(theirs(model_content=path.read_bytes())) == wanted
 
 
 @pytest.mark.slow
 def test_a_model_of_more_than_two_gigabytes_is_written_read_and_run(tmp_path: Path) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    theirs = litert_interpreter()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") if hasattr(os, "sysconf") else 0
     if memory < 6 << 30 or shutil.disk_usage(tmp_path).free < 8 << 30:
         pytest.skip("needs 6 GB of memory and 8 GB of disk")
@@ -249,7 +247,7 @@ def test_a_model_of_more_than_two_gigabytes_is_written_read_and_run(tmp_path: Pa
     Model(root).save(path)
     assert path.stat().st_size > 2**31
     assert ask(Interpreter(model_path=str(path))) == [11.0] * 4
-    assert ask(litert.Interpreter(model_path=str(path))) == [11.0] * 4
+    assert ask(theirs(model_path=str(path))) == [11.0] * 4
     with pytest.raises(ModelError, match="write its constants 'outside'"):
         Model(root).save(path, constants="inside")
     again = tmp_path / "again.tflite"

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.litert.moving import moving_model
 from tests.places import ROOT
 
 from oplet import Interpreter
-from oplet.builder import ModelBuilder, TensorType
+from oplet.builder import TensorType
 
 TYPES = [
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT32, TensorType.UINT8, TensorType.INT64, TensorType.STRING,
@@ -43,19 +44,6 @@ DTYPES = [
     "g",
 ]
 SHAPES: list[list[int]] = [[2], [], [0]]
-
-
-def model(type: TensorType, shape: list[int]) -> bytes:
-    """A model that moves a tensor of a type."""
-    builder = ModelBuilder(minimum_runtime=False)
-    graph = builder.add_subgraph()
-    x, y = (graph.add_tensor(name, type, shape) for name in "xy")
-    wanted = graph.add_tensor("shape", "int32", [len(shape)], data=np.array(shape, np.int32))
-    graph.add_operator("RESHAPE", [x, wanted], [y])
-    graph.set_inputs(x)
-    graph.set_outputs(y)
-    builder.add_signature("serve", {"x": x}, {"y": y})
-    return builder.to_bytes()
 
 
 def value(dtype: str, shape: list[int]) -> np.ndarray[Any, Any]:
@@ -92,7 +80,7 @@ def answers(interpreter: Any, content: bytes, given: np.ndarray[Any, Any]) -> li
 def cases() -> list[tuple[bytes, np.ndarray[Any, Any], str]]:
     """Models, values, and what to call the pair."""
     return [
-        (model(type, shape), value(dtype, shape), f"{dtype} {shape} for {type.name}")
+        (moving_model(type, shape), value(dtype, shape), f"{dtype} {shape} for {type.name}")
         for type in TYPES
         for shape in SHAPES
         for dtype in DTYPES

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.litert.moving import moving_model
 
 from oplet import Interpreter
 from oplet.builder import ModelBuilder, TensorType
@@ -14,22 +15,9 @@ from oplet.errors import TensorError
 PAYLOAD = b"\0abcd\0\0"
 
 
-def identity(shape: list[int]) -> bytes:
-    """Strings in, the same strings out, by a node that moves them."""
-    builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    x, y = (graph.add_tensor(name, TensorType.STRING, shape) for name in "xy")
-    wanted = graph.add_tensor("shape", "int32", [len(shape)], data=np.array(shape, np.int32))
-    graph.add_operator("RESHAPE", [x, wanted], [y])
-    graph.set_inputs(x)
-    graph.set_outputs(y)
-    builder.add_signature("serve", {"x": x}, {"y": y})
-    return builder.to_bytes()
-
-
 def both_ways(value: Any, shape: list[int]) -> list[Any]:
     """What set_tensor, get_tensor and a signature runner make of a value."""
-    interpreter = Interpreter(model_content=identity(shape))
+    interpreter = Interpreter(model_content=moving_model(TensorType.STRING, shape))
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, value)
     interpreter.invoke()

@@ -11,6 +11,7 @@ from tests.places import EXAMPLES
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
+from oplet.testing import invoke, litert_interpreter
 from oplet.tools.running.inputs import load_input
 
 PICTURES = sorted((EXAMPLES / "digits" / "pictures").glob("*.png"))
@@ -18,11 +19,7 @@ MODELS = ["digits_float32.tflite", "digits_int8.tflite"]
 
 
 def classify(interpreter, picture: Path) -> np.ndarray:
-    interpreter.allocate_tensors()
-    source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
-    interpreter.set_tensor(source["index"], load_input(picture, source))
-    interpreter.invoke()
-    return interpreter.get_tensor(result["index"])
+    return invoke(interpreter, load_input(picture, interpreter.get_input_details()[0]))[0]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -38,18 +35,16 @@ def test_every_picture_is_classified_right(model):
 
 
 def test_the_int8_model_gives_what_litert_gives():
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     path = str(EXAMPLES / "digits" / "digits_int8.tflite")
     ours = Interpreter(model_path=path)
-    theirs = litert.Interpreter(model_path=path, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+    theirs = litert_interpreter("BUILTIN_REF")(model_path=path)
     for picture in PICTURES:
         np.testing.assert_array_equal(classify(ours, picture), classify(theirs, picture))
 
 
 def test_the_float_model_agrees_with_litert():
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     path = str(EXAMPLES / "digits" / "digits_float32.tflite")
-    ours, theirs = Interpreter(model_path=path), litert.Interpreter(model_path=path)
+    ours, theirs = Interpreter(model_path=path), litert_interpreter()(model_path=path)
     for picture in PICTURES:
         np.testing.assert_allclose(classify(ours, picture), classify(theirs, picture), rtol=1e-4, atol=1e-6)
 

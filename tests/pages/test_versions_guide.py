@@ -11,7 +11,7 @@ from oplet import DelegateKernel, Interpreter, Model, ModelBuilder, MutableOpRes
 from oplet.errors import OpVersionError
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet.testing import invoke
+from oplet.testing import invoke, litert_interpreter
 
 
 def model(dilation: tuple[int, int] = (1, 1)) -> bytes:
@@ -60,10 +60,9 @@ def test_the_writer_gives_version_2_only_to_what_dilates(dilation: tuple[int, in
 
 @pytest.mark.parametrize("dilation", [(1, 1), (2, 2)])
 def test_a_kernel_registered_for_1_to_2_runs_both_and_gives_litert_s_numbers(dilation: tuple[int, int]) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     data = model(dilation)
     ours = run(Interpreter(model_content=data, op_resolver=only(1, 2), plugins=[]))
-    np.testing.assert_allclose(ours, run(litert.Interpreter(model_content=data)), rtol=1e-6)
+    np.testing.assert_allclose(ours, run(litert_interpreter()(model_content=data)), rtol=1e-6)
 
 
 def test_a_resolver_that_has_version_1_runs_what_uses_nothing_new() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
-from tests.places import ROOT
+from tests.places import ROOT, name_of
 
 from oplet import MutableOpResolver
 from oplet.ops.composite import Composite
@@ -15,12 +12,6 @@ from oplet.plugins import known_packages
 FOLDERS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 #: Its kernels take the place of others, so it is never what a model lacks.
 NOT_ADVISED = {"oplet-numba-ops"}
-
-
-def name_of(folder: Path) -> str:
-    found = re.search(r'^name = "(.+)"$', (folder / "pyproject.toml").read_text(), re.MULTILINE)
-    assert found
-    return found[1]
 
 
 class Listener(MutableOpResolver):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from scripts.fresh_install import COMMANDS, code_of_readme, verbs_of_readme, walk
-from tests.places import ROOT
+from tests.places import ROOT, name_of
 
 from oplet.tools.subprocesses import run_python
 
@@ -22,12 +22,6 @@ PAGES = sorted(
     if path.name != "CHANGELOG.md"
 )
 FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
-
-
-def name_of(folder: Path) -> str:
-    found = re.search(r'^name = "(.+)"$', (folder / "pyproject.toml").read_text(), re.MULTILINE)
-    assert found
-    return found[1]
 
 
 def installed_by_pages() -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import MutableOpResolver
-from oplet.testing import OpContract, Spec, one_op_model
+from oplet.testing import OpContract, Spec, first_failure, one_op_model
 from oplet.tools.scaffolding.scaffold import Names, new_op
 
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -167,24 +167,9 @@ def contract(kernel: Kernel, resolver: MutableOpResolver) -> OpContract:
     return type("Contract", (OpContract,), about)()
 
 
-#: What takes long comes last.
-SLOW = ("test_two_interpreters_know_nothing_of_each_other", "test_many_runs_take_no_more_memory_than_few")
-CHECKS = sorted((name for name in dir(OpContract) if name.startswith("test_")), key=lambda name: (name in SLOW, name))
-
-
-def caught(kept: OpContract) -> str:
-    """The first check that fails, by what it says or by an error of the interpreter; "" if none does."""
-    for check in CHECKS:
-        try:
-            getattr(kept, check)()
-        except Exception:
-            return check
-    return ""
-
-
 @pytest.mark.parametrize("kernel", [SINH, EXP], ids=lambda kernel: kernel.name)
 def test_the_finished_kernel_keeps_the_contract(kernel: Kernel, package: Any) -> None:
-    assert caught(contract(kernel, package(kernel))) == ""
+    assert first_failure(contract(kernel, package(kernel))) == ""
 
 
 @pytest.mark.slow
@@ -193,4 +178,4 @@ def test_the_finished_kernel_keeps_the_contract(kernel: Kernel, package: Any) ->
 def test_the_contract_catches_a_generated_kernel_that_is_slightly_wrong(
     kernel: Kernel, changes: tuple[str, ...], package: Any
 ) -> None:
-    assert caught(contract(kernel, package(kernel, changes)))
+    assert first_failure(contract(kernel, package(kernel, changes)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.tests.chains import F32, add_chain, chain, interpret, like_input
+from core.tests.chains import F32, add_chain, adding, interpret, like_input
 
 from oplet import (
     BuiltinOperator,
@@ -68,7 +68,7 @@ class Device(Delegate):
 
 
 def make(*delegates: Delegate, **about: Any) -> Interpreter:
-    return interpret(chain(4, outputs=(2, 4)), *delegates, **about)
+    return interpret(adding(4, outputs=(2, 4)), *delegates, **about)
 
 
 def answer(interpreter: Interpreter, index: int = 4) -> list[float]:

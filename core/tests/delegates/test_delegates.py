@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.tests.chains import F32, add_one, chain, interpret, like_input
+from core.tests.chains import F32, add_one, adding, answer, interpret, like_input
 
 from oplet import (
     BuiltinOperator,
@@ -28,7 +28,7 @@ from oplet import (
 )
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
-from oplet.testing import WrappingDelegate, invoke
+from oplet.testing import WrappingDelegate
 
 
 class Adder(DelegateKernel):
@@ -72,12 +72,7 @@ class Claims(SimpleDelegate):
 
 
 def make(*delegates: Delegate, **arguments: Any) -> Interpreter:
-    return interpret(chain(6), *delegates, **arguments)
-
-
-def answer(interpreter: Interpreter) -> list[float]:
-    invoke(interpreter, np.array([1, 2, 3], F32))
-    return interpreter.get_tensor(6).tolist()  # type: ignore[no-any-return]
+    return interpret(adding(6), *delegates, **arguments)
 
 
 @pytest.mark.parametrize("wanted", [set(), {0}, {5}, {1, 2}, {0, 2, 4}, {0, 1, 2, 3, 4, 5}])

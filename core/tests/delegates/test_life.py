@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.tests.chains import ADD_ONE, F32, add_chain, interpret, like_input
+from core.tests.chains import ADD_ONE, F32, add_chain, answer, interpret, like_input
 
 from oplet import (
     Context,
@@ -23,7 +23,6 @@ from oplet import (
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
-from oplet.testing import invoke
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -35,11 +34,6 @@ def make(*delegates: Delegate, names: tuple[str, ...] = ("main",), **about: Any)
         add_chain(builder, 3, name=name)
     builder.add_metadata("note", b"hello")
     return interpret(builder.to_bytes(), *delegates, **about)
-
-
-def answer(interpreter: Interpreter) -> list[float]:
-    invoke(interpreter, np.array([1, 2, 3], F32))
-    return interpreter.get_tensor(3).tolist()  # type: ignore[no-any-return]
 
 
 class Kernel(DelegateKernel):

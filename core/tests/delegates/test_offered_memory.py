@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.tests.chains import F32, add_one, chain, interpret, like_input
+from core.tests.chains import F32, add_one, adding, interpret, like_input
 
 from oplet import (
     Context,
@@ -20,7 +20,7 @@ from oplet import (
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, PrepareError
-from oplet.testing import invoke
+from oplet.testing import Spec, invoke
 
 
 class Offers(DelegateKernel):
@@ -65,7 +65,7 @@ class Offering(SimpleDelegate):
 
 def make(*delegates: Offering) -> Interpreter:
     """Adds one three times."""
-    return interpret(chain(3, name="three times", shape=[None]), *delegates)
+    return interpret(adding(3, Spec(F32, [None]), name="three times"), *delegates)
 
 
 def answer(interpreter: Interpreter, size: int) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from core.tests.chains import F32, like_input
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,13 +22,8 @@ from oplet import (
 )
 from oplet.errors import DelegateApplicationError, DelegateError, PrepareError
 
-F32 = np.float32
 DYNAMIC, SHAPES = DelegateFlags.ALLOW_DYNAMIC_TENSORS, DelegateFlags.REQUIRE_PROPAGATED_SHAPES
 COUNT = 6
-
-
-def prepare(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
 
 
 def prepare_dynamic(context: Context, node: Node) -> None:
@@ -95,8 +91,8 @@ def build(dynamic: bool) -> Interpreter:
     graph.set_inputs(0, 1)
     graph.set_outputs(3, COUNT + 1)
     ops = MutableOpResolver()
-    ops.add_custom("Add", Registration(prepare=prepare, invoke=add))
-    ops.add_custom("First", Registration(prepare=prepare_dynamic if dynamic else prepare, invoke=add))
+    ops.add_custom("Add", Registration(prepare=like_input, invoke=add))
+    ops.add_custom("First", Registration(prepare=prepare_dynamic if dynamic else like_input, invoke=add))
     return Interpreter(model_content=builder.to_bytes(), op_resolver=ops, plugins=[])
 
 

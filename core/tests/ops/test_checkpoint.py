@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from core.tests.chains import chain, interpret
+from core.tests.chains import F32, adding, interpret
 
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, TensorType, charge, checkpoint
 from oplet.errors import CancelledError, DeadlineError, LimitError
@@ -89,7 +89,7 @@ def charging(prepare: int = 0, bind: int = 0, invoke: int = 0, count: int = 1) -
 
     resolver.add_custom("AddOne", Registration(prepare=lambda context, node: charge(prepare), bind=bound))
     limits = Limits(max_arena_bytes=1_000_000, max_seconds=60)
-    return interpret(chain(count, shape=(1,), shape_signature=(-1,)), op_resolver=resolver, limits=limits)
+    return interpret(adding(count, Spec(F32, (1,), signature=(-1,))), op_resolver=resolver, limits=limits)
 
 
 def test_what_kernels_take_for_themselves_counts_against_the_limit_for_all_nodes_together() -> None:

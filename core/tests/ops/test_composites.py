@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import Computes, answer, like_input
 from flatbuffers import flexbuffers
 
 from oplet import (
     Composite,
     Context,
     DelegateContext,
-    DelegateKernel,
     DelegateParams,
     Interpreter,
     MutableOpResolver,
@@ -27,7 +27,6 @@ from oplet import (
 from oplet.errors import CustomOptionsError, ModelError, OpConflictError, OpletError, PrepareError, ResolverError
 from oplet.schema.options import IfOptions, MulOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import invoke
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -55,7 +54,7 @@ def model(*ops: Op, **more: Any) -> bytes:
 def times(factor: float, check: Callable[[Node], None] = lambda node: None, **more: Any) -> Registration:
     def prepare(context: Context, node: Node) -> None:
         check(node)
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+        like_input(context, node)
 
     def invoke(context: Context, node: Node) -> None:
         np.multiply(node.inputs[0].data, factor, node.outputs[0].data)
@@ -67,10 +66,6 @@ def resolver(registration: Registration | str, name: str = "my.twice", *versions
     made = MutableOpResolver()
     made.add_composite(name, registration, *versions, **more)
     return made
-
-
-def run(interpreter: Interpreter, value: Any = A) -> list[float]:
-    return list(invoke(interpreter, np.asarray(value, np.float32), resize=True)[0].tolist())
 
 
 def why(interpreter: Interpreter) -> str:
@@ -129,9 +124,9 @@ def test_what_makes_no_sense_is_refused(arguments: Any, words: str) -> None:
 
 
 def test_a_composite_that_is_served_runs_its_kernel_and_others_their_decomposition() -> None:
-    assert run(Interpreter(model_content=model())) == [9, 16]
-    assert run(Interpreter(model_content=model(), op_resolver=resolver(times(2)))) == [6, -8]
-    assert run(Interpreter(model_content=model(composite("my.other")), op_resolver=resolver(times(2)))) == [9, 16]
+    assert answer(Interpreter(model_content=model()), A) == [9, 16]
+    assert answer(Interpreter(model_content=model(), op_resolver=resolver(times(2))), A) == [6, -8]
+    assert answer(Interpreter(model_content=model(composite("my.other")), op_resolver=resolver(times(2))), A) == [9, 16]
 
 
 def test_each_composite_of_a_model_and_each_version_of_it_gets_its_own_kernel() -> None:
@@ -142,7 +137,7 @@ def test_each_composite_of_a_model_and_each_version_of_it_gets_its_own_kernel() 
     served.add_composite("my.twice", times(4), 1)
     data = graph_model(Graph({"a": X, "y": X, "z": X, "u": X, "v": X}, "a", "y z u v", ops), SQUARE)
     interpreter = Interpreter(model_content=data, op_resolver=served)
-    run(interpreter)
+    answer(interpreter, A)
     outputs = [interpreter.get_tensor(detail["index"]).tolist() for detail in interpreter.get_output_details()]
     assert outputs == [[6, -8], [9, -12], [12, -16], [9, 16]]
 
@@ -155,7 +150,7 @@ def test_a_kernel_reads_the_name_the_version_and_the_attributes() -> None:
 
     attributes = {"epsilon": 0.5, "axes": [1, 2], "kind": "fast", "inner": {"on": True}}
     served = resolver(times(2, check), "my.twice", 3)
-    run(Interpreter(model_content=model(composite(version=3, attributes=attributes)), op_resolver=served))
+    answer(Interpreter(model_content=model(composite(version=3, attributes=attributes)), op_resolver=served), A)
     assert seen == [("my.twice", 3, attributes)]
 
 
@@ -172,12 +167,12 @@ def test_a_kernel_reads_the_name_the_version_and_the_attributes() -> None:
 def test_attributes_that_are_garbage_are_refused_in_a_sentence(attributes: bytes, words: str) -> None:
     served = resolver(times(2, lambda node: node.composite_map() and None))
     with pytest.raises(CustomOptionsError, match=words) as caught:
-        run(Interpreter(model_content=model(composite(attributes=attributes)), op_resolver=served))
+        answer(Interpreter(model_content=model(composite(attributes=attributes)), op_resolver=served), A)
     assert "Node number 0 (STABLEHLO_COMPOSITE my.twice) failed to prepare" in str(caught.value)
 
 
 def test_a_kernel_needs_no_decomposition() -> None:
-    assert run(Interpreter(model_content=model(composite(index=-1)), op_resolver=resolver(times(2)))) == [6, -8]
+    assert answer(Interpreter(model_content=model(composite(index=-1)), op_resolver=resolver(times(2))), A) == [6, -8]
 
 
 @pytest.mark.parametrize(
@@ -192,11 +187,11 @@ def test_a_kernel_needs_no_decomposition() -> None:
 )
 def test_hostile_composites_are_refused(op: Op, error: type[OpletError], words: str | None) -> None:
     if words is None:
-        assert run(Interpreter(model_content=model(op), op_resolver=resolver(times(2)))) == [9, 16]
+        assert answer(Interpreter(model_content=model(op), op_resolver=resolver(times(2))), A) == [9, 16]
         return
     refuse = times(2, lambda node: decline("not this one"))
     with pytest.raises(error, match=words):
-        run(Interpreter(model_content=model(op), op_resolver=resolver(refuse)))
+        answer(Interpreter(model_content=model(op), op_resolver=resolver(refuse)), A)
 
 
 # Declining ---------------------------------------------------------------------------------------------------
@@ -213,7 +208,7 @@ def only(length: int) -> Callable[[Node], None]:
 def test_what_a_kernel_declines_its_decomposition_computes_and_explain_says_why() -> None:
     interpreter = Interpreter(model_content=model(), op_resolver=resolver(times(2, only(3))))
     assert why(interpreter) == "my.twice version 0: registered"
-    assert run(interpreter) == [9, 16]
+    assert answer(interpreter, A) == [9, 16]
     reports = [report for report in interpreter.explain() if report.subgraph == 0]
     assert [(report.distribution, report.composite) for report in reports] == [("oplet-builtin-ops", "my.twice")]
     assert why(interpreter).startswith("my.twice version 0: registered; its decomposition runs (only provider")
@@ -235,15 +230,15 @@ def test_the_providers_are_asked_one_after_the_other(site: Any) -> None:
     builtin = next(e for e in default_manager()._found if e.name == "builtin_ops" or e.distribution == "oplet-builtin-ops")
     manager = type(manager)(entry_points=[*manager._entry_points, builtin.entry_point])
     interpreter = Interpreter(model_content=model(), op_resolver=resolver(times(2, only(3))), plugins=manager)
-    assert run(interpreter, [1, 2, 3]) == [2, 4, 6]
-    assert run(interpreter, [1, 2, 3, 4]) == [10, 20, 30, 40]
-    assert run(interpreter, [1, 2, 3, 4, 5]) == [100, 200, 300, 400, 500]
+    assert answer(interpreter, [1, 2, 3]) == [2, 4, 6]
+    assert answer(interpreter, [1, 2, 3, 4]) == [10, 20, 30, 40]
+    assert answer(interpreter, [1, 2, 3, 4, 5]) == [100, 200, 300, 400, 500]
     assert why(interpreter) == (
         "my.twice version 0: registered; application declined it: 5 values, where 3 are taken; oplet-plain 1.0 declined it: not 5"
     )
-    assert run(interpreter, [1, 2]) == [1, 4]
+    assert answer(interpreter, [1, 2]) == [1, 4]
     assert why(interpreter).endswith("oplet-plain 1.0 declined it: not 2; oplet-base 1.0 declined it: not 2")
-    assert run(interpreter, [1, 2, 3]) == [2, 4, 6]
+    assert answer(interpreter, [1, 2, 3]) == [2, 4, 6]
     assert why(interpreter) == "my.twice version 0: registered"
 
 
@@ -301,7 +296,7 @@ def test_a_conflict_among_those_who_are_next_is_told_when_they_are_asked(site: A
 def test_a_limit_of_types_declines_other_types() -> None:
     served = resolver(times(2), limit=TypeLimit((TensorType.INT8,)))
     interpreter = Interpreter(model_content=model(), op_resolver=served)
-    assert run(interpreter) == [9, 16]
+    assert answer(interpreter, A) == [9, 16]
     assert "application declined it: my.twice of application was built for INT8 only, and tensor 0 'a'" in why(interpreter)
 
 
@@ -312,14 +307,14 @@ def test_when_nobody_is_left_every_reason_is_told() -> None:
     with pytest.raises(
         PrepareError, match="^nobody serves the node: application declines it: 2 values, where 3 are taken. Node number 0"
     ):
-        run(interpreter)
+        answer(interpreter, A)
     served.add_builtin("STABLEHLO_COMPOSITE", times(5, only(7)))
     interpreter = Interpreter(model_content=model(), op_resolver=served, plugins=[])
     words = (
         "nobody serves the node: application declines it: 2 values, where 3 are taken; application declines it: 2 values, where 7"
     )
     with pytest.raises(PrepareError, match=words):
-        run(interpreter)
+        answer(interpreter, A)
 
 
 def test_a_node_goes_to_and_fro_between_its_kernels_and_each_keeps_its_own_state() -> None:
@@ -355,9 +350,9 @@ def test_a_node_goes_to_and_fro_between_its_kernels_and_each_keeps_its_own_state
     interpreter = Interpreter(model_content=model(), op_resolver=ChainOpResolver([first, second]))
     assert calls == ["init first"]
     for _ in range(2):
-        assert run(interpreter, [1, 2]) == [2, 4]
-        assert run(interpreter, [1, 2, 3]) == [3, 6, 9]
-        assert run(interpreter, [1, 2, 3, 4]) == [1, 4, 9, 16]
+        assert answer(interpreter, [1, 2]) == [2, 4]
+        assert answer(interpreter, [1, 2, 3]) == [3, 6, 9]
+        assert answer(interpreter, [1, 2, 3, 4]) == [1, 4, 9, 16]
     assert made == ["first", "second"]
     assert calls == ["init first", "init second"]
     interpreter.close()
@@ -376,7 +371,7 @@ def test_a_kernel_whose_init_fails_after_another_declined_is_named_and_what_was_
 
     interpreter = Interpreter(model_content=model(), op_resolver=ChainOpResolver([resolver(first), resolver(second)]))
     with pytest.raises(PrepareError, match="ValueError: no room. .* failed to initialize"):
-        run(interpreter)
+        answer(interpreter, A)
     interpreter.close()
     assert calls == ["state"]
 
@@ -385,11 +380,11 @@ def test_a_builtin_and_a_custom_op_are_declined_as_composites_are() -> None:
     served = MutableOpResolver()
     served.add_builtin("MUL", times(5, only(3)))
     interpreter = Interpreter(model_content=graph_model(SQUARE), op_resolver=served)
-    assert run(interpreter) == [9, 16]
+    assert answer(interpreter, A) == [9, 16]
     (report,) = interpreter.explain()
     assert report.distribution != ""
     assert "; application declined it: 2 values, where 3 are taken" in report.why
-    assert run(interpreter, [1, 2, 3]) == [5, 10, 15]
+    assert answer(interpreter, [1, 2, 3]) == [5, 10, 15]
 
 
 @pytest.mark.parametrize("length", [2, 3])
@@ -417,9 +412,9 @@ def test_composites_in_the_bodies_of_if_and_while(length: int) -> None:
     interpreter = Interpreter(model_content=data, op_resolver=resolver(times(3, only(3))))
     value = np.arange(1, length + 1, dtype=np.float32)
     for _ in range(2):
-        run(interpreter, np.ones(5 - length))
+        answer(interpreter, np.ones(5 - length))
         expected = [(3 * value).tolist(), (9 * value).tolist()] if length == 3 else [(value**2).tolist(), (value**4).tolist()]
-        run(interpreter, value)
+        answer(interpreter, value)
         assert [interpreter.get_tensor(d["index"]).tolist() for d in interpreter.get_output_details()] == expected
 
 
@@ -444,15 +439,7 @@ class Claims(SimpleDelegate):
         return node.op_name == "STABLEHLO_COMPOSITE"
 
     def create_kernel(self, params: DelegateParams) -> Any:
-        return Fills()
-
-
-class Fills(DelegateKernel):
-    def prepare(self, context: Context, node: Node) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-    def invoke(self, context: Context, node: Node) -> None:
-        node.outputs[0].data.fill(-1)
+        return Computes(lambda x: np.full_like(x, -1))
 
 
 asked: list[tuple[int, str]] = []
@@ -460,7 +447,7 @@ asked: list[tuple[int, str]] = []
 
 def test_a_delegate_that_claims_a_composite_goes_before_its_kernel() -> None:
     interpreter = Interpreter(model_content=model(), op_resolver=resolver(times(2)), experimental_delegates=[Claims()])
-    assert run(interpreter) == [-1, -1]
+    assert answer(interpreter, A) == [-1, -1]
 
 
 def test_a_delegate_is_asked_about_a_decomposition_only_if_it_may_run() -> None:
@@ -473,8 +460,8 @@ def test_a_delegate_is_asked_about_a_decomposition_only_if_it_may_run() -> None:
         asked.clear()
         served = resolver(times(2, check))
         interpreter = Interpreter(model_content=model(), op_resolver=served, experimental_delegates=[Never()])
-        run(interpreter)
+        answer(interpreter, A)
         assert {subgraph for subgraph, _ in asked} == subgraphs
     asked.clear()
-    run(Interpreter(model_content=model(), experimental_delegates=[Never()]))
+    answer(Interpreter(model_content=model(), experimental_delegates=[Never()]), A)
     assert {subgraph for subgraph, _ in asked} == {0, 1}

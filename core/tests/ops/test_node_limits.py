@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import Computes, answer, like_input
 from flatbuffers import flexbuffers
 
 from oplet import (
@@ -53,7 +54,7 @@ class Kernel:
     def prepare(self, context: Context, node: Node) -> None:
         self.calls.append("prepare")
         assert node.user_data == "state"
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+        like_input(context, node)
 
     def invoke(self, context: Context, node: Node) -> None:
         np.multiply(node.inputs[0].data, self.factor, out=node.outputs[0].data, casting="unsafe")
@@ -68,16 +69,6 @@ def chain(*kernels: Kernel, op: str = "Own") -> ChainOpResolver:
         else:
             resolvers[-1].add_custom(op, kernel.registration)
     return ChainOpResolver(resolvers)
-
-
-def run(interpreter: Interpreter, values: Any) -> list[Any]:
-    [detail] = interpreter.get_input_details()
-    values = np.asarray(values, detail["dtype"])
-    interpreter.resize_tensor_input(detail["index"], list(values.shape))
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(detail["index"], values)
-    interpreter.invoke()
-    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tolist()  # type: ignore[no-any-return]
 
 
 # What can be declared ----------------------------------------------------------------------------------------
@@ -152,7 +143,7 @@ def test_a_node_outside_the_limits_goes_to_the_next_provider_and_no_method_of_th
     first, second = Kernel(2, limits), Kernel(3)
     model = one_op_model("Own", [X, TWO_DIMENSIONS], [X], custom_options=OPTIONS)
     interpreter = Interpreter(model_content=model, op_resolver=chain(first, second))
-    assert run(interpreter, [1, 2]) == ([2, 4] if inside else [3, 6])
+    assert answer(interpreter, [1, 2]) == ([2, 4] if inside else [3, 6])
     [report] = interpreter.explain()
     assert report.why == "registered" + ("" if inside else f"; application declined it: {limits.refusal(node_of(interpreter))}")
     interpreter.close()
@@ -169,7 +160,7 @@ def test_options_of_a_builtin_operator_count_with_their_defaults(beta: float | N
     limits = NodeLimits(options={"beta": [1.0, 0.1]}, table=SoftmaxOptions)
     first, second = Kernel(2, limits), Kernel(3)
     model = one_op_model("SOFTMAX", [X], [X], None if beta is None else SoftmaxOptions(beta=beta))
-    assert run(Interpreter(model_content=model, op_resolver=chain(first, second, op="SOFTMAX")), [1, 2]) == (
+    assert answer(Interpreter(model_content=model, op_resolver=chain(first, second, op="SOFTMAX")), [1, 2]) == (
         [2, 4] if inside else [3, 6]
     )
 
@@ -177,10 +168,13 @@ def test_options_of_a_builtin_operator_count_with_their_defaults(beta: float | N
 def test_options_of_another_class_and_garbage_turn_a_node_away() -> None:
     limits = NodeLimits(options={"new_shape": [None]}, table=ReshapeOptions)
     model = one_op_model("SOFTMAX", [X], [X], SoftmaxOptions(beta=1.0))
-    assert run(Interpreter(model_content=model, op_resolver=chain(Kernel(2, limits), Kernel(3), op="SOFTMAX")), [1, 2]) == [3, 6]
+    assert answer(Interpreter(model_content=model, op_resolver=chain(Kernel(2, limits), Kernel(3), op="SOFTMAX")), [1, 2]) == [
+        3,
+        6,
+    ]
     garbage = one_op_model("Own", [X], [X], custom_options=b"\xff\xff\xff")
     first = Kernel(2, NodeLimits(options={"mode": [None]}))
-    assert run(Interpreter(model_content=garbage, op_resolver=chain(first, Kernel(3))), [1, 2]) == [3, 6]
+    assert answer(Interpreter(model_content=garbage, op_resolver=chain(first, Kernel(3))), [1, 2]) == [3, 6]
     assert first.calls == []
 
 
@@ -190,9 +184,9 @@ def test_the_chain_starts_from_the_first_provider_in_each_prepare() -> None:
     interpreter = Interpreter(model_content=one_op_model("Own", [X], [X]), op_resolver=chain(first, second, third))
     assert (first.calls, second.calls, third.calls) == ([], [], [])
     for _ in range(2):
-        assert run(interpreter, [1, 2]) == [3, 6]
-        assert run(interpreter, [[1, 2]]) == [[2, 4]]
-        assert run(interpreter, [[[1, 2]]]) == [[[5, 10]]]
+        assert answer(interpreter, [1, 2]) == [3, 6]
+        assert answer(interpreter, [[1, 2]]) == [[2, 4]]
+        assert answer(interpreter, [[[1, 2]]]) == [[[5, 10]]]
     interpreter.close()
     for kernel in (first, second, third):
         assert (kernel.calls[0], kernel.calls[-1]) == ("init", "free state")
@@ -204,7 +198,7 @@ def test_init_that_fails_outside_the_limits_is_never_called() -> None:
         raise ValueError("only maps of floats")
 
     first = Kernel(2, NodeLimits(inputs=[[INT8]]), init=fail)
-    assert run(Interpreter(model_content=one_op_model("Own", [X], [X]), op_resolver=chain(first, Kernel(3))), [1, 2]) == [3, 6]
+    assert answer(Interpreter(model_content=one_op_model("Own", [X], [X]), op_resolver=chain(first, Kernel(3))), [1, 2]) == [3, 6]
 
 
 def test_when_nobody_is_left_one_sentence_names_every_package_and_its_reason(site: Any) -> None:
@@ -261,8 +255,8 @@ def test_nodes_in_the_bodies_of_if_and_while_are_declined_and_taken_as_their_sha
     )
     interpreter = Interpreter(model_content=graph_model(main, branch, condition, body), op_resolver=chain(first, second))
     factor = {2: 8, 3: 27}
-    assert run(interpreter, [1] * length) == [factor[length]] * length
-    assert run(interpreter, [1] * (5 - length)) == [factor[5 - length]] * (5 - length)
+    assert answer(interpreter, [1] * length) == [factor[length]] * length
+    assert answer(interpreter, [1] * (5 - length)) == [factor[5 - length]] * (5 - length)
     interpreter.close()
     assert first.calls.count("init") == first.calls.count("free state") == 2
 
@@ -282,10 +276,10 @@ def test_a_state_of_the_first_kernel_is_still_there_when_the_node_comes_back_to_
 
     first = Kernel(1, NodeLimits(ranks=[[1]]), prepare=prepare, invoke=invoke)
     interpreter = Interpreter(model_content=one_op_model("Own", [X], [X]), op_resolver=chain(first, Kernel(7)))
-    assert run(interpreter, [0, 0]) == [1, 1]
-    assert run(interpreter, [0, 0]) == [2, 2]
-    assert run(interpreter, [[1]]) == [[7]]
-    assert run(interpreter, [0, 0]) == [3, 3]
+    assert answer(interpreter, [0, 0]) == [1, 1]
+    assert answer(interpreter, [0, 0]) == [2, 2]
+    assert answer(interpreter, [[1]]) == [[7]]
+    assert answer(interpreter, [0, 0]) == [3, 3]
 
 
 def test_a_node_of_constants_is_folded_by_whoever_serves_it() -> None:
@@ -294,7 +288,7 @@ def test_a_node_of_constants_is_folded_by_whoever_serves_it() -> None:
         {"a": X, "c": np.array([1, 2], np.float32), "b": X, "y": X}, "a", "y", [Op("Own", "c", "b"), Op("ADD", "a b", "y")]
     )
     interpreter = Interpreter(model_content=graph_model(graph), op_resolver=chain(first, second))
-    assert run(interpreter, [1, 1]) == [4, 7]
+    assert answer(interpreter, [1, 1]) == [4, 7]
     assert first.calls == []
 
 
@@ -317,7 +311,7 @@ def test_composites_go_by_limits_to_the_next_kernel_and_then_to_their_decomposit
         main = Graph({"a": X, "y": X}, "a", "y", [Op("STABLEHLO_COMPOSITE", "a", "y", options)])
         square = Graph({"a": X, "y": X}, "a", "y", [Op("MUL", "a a", "y")])
         interpreter = Interpreter(model_content=graph_model(main, square), op_resolver=ChainOpResolver([first, second]))
-        assert run(interpreter, values) == wanted
+        assert answer(interpreter, values) == wanted
 
 
 class Doubling(SimpleDelegate):
@@ -329,15 +323,7 @@ class Doubling(SimpleDelegate):
         return node.op_name == "Own"
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-        return DoublingKernel()
-
-
-class DoublingKernel(DelegateKernel):
-    def prepare(self, context: Context, node: Node) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-    def invoke(self, context: Context, node: Node) -> None:
-        node.outputs[0].data[...] = 2 * node.inputs[0].data
+        return Computes(lambda x: 2 * x)
 
 
 def test_a_delegate_claims_a_node_that_everybody_declines_and_gives_it_back_to_whoever_serves_it() -> None:
@@ -345,7 +331,7 @@ def test_a_delegate_claims_a_node_that_everybody_declines_and_gives_it_back_to_w
     interpreter = Interpreter(
         model_content=one_op_model("Own", [X], [X]), op_resolver=chain(declining, Kernel(5)), experimental_delegates=[Doubling()]
     )
-    assert run(interpreter, [1, 2]) == [2, 4]
+    assert answer(interpreter, [1, 2]) == [2, 4]
     interpreter.close()
     assert declining.calls == []
 
@@ -379,10 +365,7 @@ def failing(where: str, error: BaseException) -> Registration:
     def fail(*arguments: Any) -> Any:
         raise error
 
-    def prepare(context: Context, node: Node) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-    methods: dict[str, Any] = {"prepare": prepare, "invoke": lambda context, node: None, where: fail}
+    methods: dict[str, Any] = {"prepare": like_input, "invoke": lambda context, node: None, where: fail}
     if where == "thunk":
         methods |= {"bind": lambda context, node: fail}
         del methods["thunk"], methods["invoke"]
@@ -445,19 +428,18 @@ def test_every_error_of_a_kernel_names_its_package_and_its_version(
 
 
 def test_errors_of_a_delegate_s_kernel_name_the_delegate() -> None:
-    class Broken(DoublingKernel):
-        def invoke(self, context: Context, node: Node) -> None:
-            raise ValueError("out of order")
+    def fail(x: Any) -> Any:
+        raise ValueError("out of order")
 
     class Breaking(Doubling):
         name = "breaking"
 
         def create_kernel(self, params: DelegateParams) -> DelegateKernel:
-            return Broken()
+            return Computes(fail)
 
     delegate: Delegate = Breaking()
     interpreter = Interpreter(
         model_content=one_op_model("Own", [X], [X]), op_resolver=chain(Kernel(1)), experimental_delegates=[delegate]
     )
     with pytest.raises(InvokeError, match="out of order.*failed to invoke in the kernel of the delegate breaking: it reads"):
-        run(interpreter, [1, 2])
+        answer(interpreter, [1, 2])

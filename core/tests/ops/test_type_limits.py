@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet import BuiltinOperator, Interpreter, ModelBuilder, MutableOpResolver, Registration, TensorType, ensure
+from oplet import BuiltinOperator, Interpreter, MutableOpResolver, Registration, TensorType, ensure
 from oplet.errors import PrepareError
 from oplet.ops.serving.type_limits import TypeLimit, limited
+from oplet.testing import Spec, one_op_model
 
 CALLS: list[str] = []
 
@@ -39,13 +40,8 @@ ONLY_FLOAT = TypeLimit((TensorType.FLOAT32,), "my_app_ops 1.0")
 
 
 def model(type: str, omitted: bool = False) -> bytes:
-    builder = ModelBuilder()
-    main = builder.add_subgraph()
-    x, y = main.add_tensor("x", type, [2]), main.add_tensor("y", type, [2])
-    main.add_operator("Twice", [x, -1] if omitted else [x], [y])
-    main.set_inputs(x)
-    main.set_outputs(y)
-    return builder.to_bytes()
+    x = Spec(type, [2])
+    return one_op_model("Twice", [x, None] if omitted else [x], [x])
 
 
 def resolver(registration, **arguments):
@@ -76,7 +72,7 @@ def test_another_type_is_refused_and_the_message_says_what_to_do(lazily):
         interpreter.allocate_tensors()
     for words in (
         "Twice of my_app_ops 1.0 was built for FLOAT32 only",
-        "'x' (INT8",
+        "'input_0' (INT8",
         "oplet build",
         "oplet-builtin-ops",
         "Node number 0 (Twice)",

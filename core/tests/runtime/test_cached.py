@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from core.tests.chains import F32, like_input
+from core.tests.chains import F32, answer, like_input
 
 from oplet import Allocation, Context, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.testing import invoke
+from oplet.testing import Spec, one_op_model
 
 
 def node_of(*inputs: Tensor | None) -> Node:
@@ -76,15 +74,11 @@ def counting_model() -> tuple[bytes, MutableOpResolver]:
     return builder.to_bytes(), ops
 
 
-def run(interpreter: Interpreter, *values: Any) -> Any:
-    return invoke(interpreter, *values, resize=True)[0]
-
-
 def test_what_is_made_from_a_shape_is_made_anew_after_a_resize() -> None:
     content, ops = counting_model()
     interpreter = Interpreter(model_content=content, op_resolver=ops, plugins=[])
     for size in (3, 5, 2, 3):
-        assert run(interpreter, np.ones(size, F32)).tolist() == [size] * size
+        assert answer(interpreter, np.ones(size, F32)) == [size] * size
 
 
 def test_a_persistent_temporary_of_another_shape_does_not_come_back_with_its_old_value() -> None:
@@ -96,14 +90,9 @@ def test_a_persistent_temporary_of_another_shape_does_not_come_back_with_its_old
         node.temporaries[0].data[...] += 1
         np.copyto(node.outputs[0].data, node.temporaries[0].data)
 
-    builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    x, y = graph.add_tensor("x", F32, [-1]), graph.add_tensor("y", F32, [-1])
-    graph.add_operator("Count", [x], [y])
-    graph.set_inputs(x)
-    graph.set_outputs(y)
+    x = Spec(F32, [-1])
     ops = MutableOpResolver()
     ops.add_custom("Count", Registration(prepare=prepare, invoke=count))
-    interpreter = Interpreter(model_content=builder.to_bytes(), op_resolver=ops, plugins=[])
-    counts = [run(interpreter, np.zeros(size, F32))[0] for size in (2, 2, 3, 2)]
+    interpreter = Interpreter(model_content=one_op_model("Count", [x], [x]), op_resolver=ops, plugins=[])
+    counts = [answer(interpreter, np.zeros(size, F32))[0] for size in (2, 2, 3, 2)]
     assert counts == [1, 2, 1, 1]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import answer, double, like_input
 
 from oplet import Context, Delegate, Interpreter, MutableOpResolver, Node, Registration, ensure
 from oplet.delegates.delegate import DelegateContext
 from oplet.errors import LimitError, OpletError, PrepareError
-from oplet.testing import invoke
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -39,14 +39,6 @@ def invoke_call(context: Context, node: Node) -> None:
     np.copyto(node.outputs[0].data, callee.outputs[0].data)
 
 
-def same_shape(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def double(context: Context, node: Node) -> None:
-    np.multiply(node.inputs[0].data, 2, node.outputs[0].data)
-
-
 def count_runs(context: Context, node: Node) -> None:
     """Add to a variable tensor, and write it."""
     node.inputs[1].data[...] += 1
@@ -61,19 +53,15 @@ def interpreter(model: bytes, calls: dict[str, int] | None = None) -> Interprete
     resolver = MutableOpResolver()
     for name, methods in {
         "Call": {"prepare": prepare_call, "invoke": invoke_call},
-        "Double": {"prepare": same_shape, "invoke": double},
-        "Count": {"prepare": same_shape, "invoke": count_runs},
-        "Refuse": {"prepare": same_shape, "invoke": refuse},
+        "Double": {"prepare": like_input, "invoke": double},
+        "Count": {"prepare": like_input, "invoke": count_runs},
+        "Refuse": {"prepare": like_input, "invoke": refuse},
     }.items():
         freeing: Any = {"init": lambda context, buffer: "state", "free": lambda context, data: FREED.append(data)}
         resolver.add_custom(name, Registration(custom_name=name, **methods, **freeing))
     result = Interpreter(model_content=model, op_resolver=resolver, plugins=[])
     result._session.resources["calls"] = calls or {}
     return result
-
-
-def run(runner: Interpreter, x: Any) -> Any:
-    return invoke(runner, np.asarray(x, np.float32), resize=True)[0]
 
 
 def chain(*ops: str, **more: Any) -> bytes:
@@ -87,16 +75,16 @@ def chain(*ops: str, **more: Any) -> bytes:
 
 def test_a_callee_is_prepared_for_its_callers_shapes() -> None:
     runner = interpreter(chain("Call", "Call", "Double"), {"a": 1, "b": 2})
-    assert run(runner, [1, 2]).tolist() == [2, 4]
-    assert run(runner, [[3], [4], [5]]).tolist() == [[6], [8], [10]]
+    assert answer(runner, [1, 2]) == [2, 4]
+    assert answer(runner, [[3], [4], [5]]) == [[6], [8], [10]]
 
 
 def test_the_generation_tells_when_arrays_may_have_moved() -> None:
     runner = interpreter(chain("Call", "Double", signatures={"main": 0, "callee": 1}), {"a": 1})
-    run(runner, [1, 2])
+    answer(runner, [1, 2])
     callee = runner._executors[0].context.callee(1)
     before = callee.generation
-    run(runner, [1, 2])
+    answer(runner, [1, 2])
     assert callee.generation == before
     assert runner.get_signature_runner("callee")(b=np.ones(3, np.float32))["y"].tolist() == [2, 2, 2]
     assert callee.generation != before
@@ -104,7 +92,7 @@ def test_the_generation_tells_when_arrays_may_have_moved() -> None:
 
 def test_a_restart_clears_variable_tensors_of_the_callee() -> None:
     runner = interpreter(chain("Call", "Count"), {"a": 1})
-    assert [run(runner, [0, 0]).tolist() for _ in range(3)] == [[1, 1]] * 3
+    assert [answer(runner, [0, 0]) for _ in range(3)] == [[1, 1]] * 3
     alone = interpreter(chain("Count"))
     alone.allocate_tensors()
     for _ in range(3):
@@ -158,7 +146,7 @@ def test_a_constant_cannot_be_an_input() -> None:
 def test_every_init_of_every_subgraph_is_freed_once() -> None:
     FREED.clear()
     runner = interpreter(chain("Call", "Call", "Double"), {"a": 1, "b": 2})
-    run(runner, [1, 2])
+    answer(runner, [1, 2])
     runner.close()
     runner.close()
     assert FREED == ["state"] * 3
@@ -166,7 +154,7 @@ def test_every_init_of_every_subgraph_is_freed_once() -> None:
 
 def test_an_interpreters_memory_goes_when_it_is_closed() -> None:
     runner = interpreter(chain("Call", "Double"), {"a": 1})
-    run(runner, [1, 2])
+    answer(runner, [1, 2])
     arenas = [weakref.ref(subgraph.segments[0].arena.base) for subgraph in runner._subgraphs]
     gc.disable()
     try:
@@ -186,11 +174,11 @@ class Tripling(Delegate):
             np.multiply(node.inputs[0].data, 3, node.outputs[0].data)
 
         wanted = [index for index in context.execution_plan if context.node(index).op_name == "Double"]
-        context.replace_node_subsets_with_delegate_kernels(Registration(prepare=same_shape, invoke=triple), wanted)
+        context.replace_node_subsets_with_delegate_kernels(Registration(prepare=like_input, invoke=triple), wanted)
 
 
 def test_a_delegate_that_changes_a_callee_takes_effect_at_the_next_call() -> None:
     runner = interpreter(chain("Call", "Double"), {"a": 1})
-    run(runner, [1, 2])
+    answer(runner, [1, 2])
     runner.modify_graph_with_delegate(Tripling())
-    assert run(runner, [1, 2]).tolist() == [3, 6]
+    assert answer(runner, [1, 2]) == [3, 6]

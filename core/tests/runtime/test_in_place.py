@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import like_input
 
 from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, Tensor
 from oplet.errors import OpletError, TensorError
@@ -19,10 +20,6 @@ Y = Spec("float32", [2, 3])
 def prepare(context: Context, node: Node) -> None:
     context.resize_tensor(node.outputs[0], np.broadcast_shapes(*(tensor.shape for tensor in node.inputs)))
     node.in_place = node.inputs
-
-
-def prepare_apart(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
 
 
 def prepare_dynamic(context: Context, node: Node) -> None:
@@ -40,7 +37,7 @@ def add(context: Context, node: Node) -> None:
 
 def double(context: Context, node: Node) -> None:
     if node.outputs[0].is_dynamic:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+        like_input(context, node)
     np.multiply(node.inputs[0].data, 2, node.outputs[0].data)
 
 
@@ -49,7 +46,7 @@ def make(graph: Graph, **arguments: Any) -> Interpreter:
     for name, methods in {
         "Add": (prepare, add),
         "Double": (prepare, double),
-        "Apart": (prepare_apart, double),
+        "Apart": (like_input, double),
         "Dynamic": (prepare_dynamic, double),
         "Wrong": (prepare_wrong, double),
     }.items():

@@ -77,23 +77,19 @@ def ready(content: bytes | None = None, **arguments: Any) -> Interpreter:
     return interpreter
 
 
-def run(interpreter: Interpreter, value: Any) -> np.ndarray[Any, Any]:
-    return invoke(interpreter, value)[0]
-
-
 # Running -----------------------------------------------------------------------------------------------------
 
 
 def test_a_chain_of_nodes_runs_in_order() -> None:
     x = np.arange(6, dtype=F32).reshape(2, 3)
-    assert np.array_equal(run(ready(served(5)), x), x + 5)
+    assert np.array_equal(invoke(ready(served(5)), x)[0], x + 5)
 
 
 def test_a_resized_input_gives_a_resized_output() -> None:
     interpreter = ready()
     interpreter.resize_tensor_input(0, [7, 3])
     interpreter.allocate_tensors()
-    assert run(interpreter, np.zeros((7, 3), F32)).shape == (7, 3)
+    assert invoke(interpreter, np.zeros((7, 3), F32))[0].shape == (7, 3)
 
 
 def test_bind_is_called_once_and_its_thunk_each_time() -> None:
@@ -111,7 +107,7 @@ def test_bind_is_called_once_and_its_thunk_each_time() -> None:
 
     interpreter = ready(served(1, "Copy"), op_resolver=resolver(Copy=Registration(prepare=like_input, bind=bind)))
     for value in (1, 2):
-        assert (run(interpreter, np.full((2, 3), value, F32)) == value).all()
+        assert (invoke(interpreter, np.full((2, 3), value, F32))[0] == value).all()
     assert calls == ["bind", "run", "run"]
 
 
@@ -129,18 +125,18 @@ def test_what_nothing_reads_any_more_gives_its_memory_away() -> None:
 
 def test_intermediate_values_are_refused_rather_than_wrong() -> None:
     interpreter = ready(served(6))
-    run(interpreter, np.zeros((2, 3), F32))
+    invoke(interpreter, np.zeros((2, 3), F32))
     with pytest.raises(TensorError, match="experimental_preserve_all_tensors"):
         interpreter.get_tensor(1)
     kept = ready(served(6), experimental_preserve_all_tensors=True)
-    run(kept, np.zeros((2, 3), F32))
+    invoke(kept, np.zeros((2, 3), F32))
     assert [kept.get_tensor(i)[0, 0] for i in range(7)] == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_the_input_outlives_the_invoke() -> None:
     interpreter = ready(served(9))
     x = np.full((2, 3), 5, F32)
-    first = run(interpreter, x)
+    first = invoke(interpreter, x)[0]
     interpreter.invoke()
     assert np.array_equal(interpreter.get_tensor(9), first)
     assert np.array_equal(interpreter.get_tensor(0), x)
@@ -150,7 +146,7 @@ def test_the_profiler_sees_every_node_with_its_label() -> None:
     profiler = Profiler()
     labelled = Registration(prepare=like_input, invoke=add_one, profiling_string=lambda context, node: "mine")
     interpreter = ready(served(2, "Labelled"), op_resolver=resolver(Labelled=labelled), profiler=profiler)
-    run(interpreter, np.zeros((2, 3), F32))
+    invoke(interpreter, np.zeros((2, 3), F32))
     assert [(e.node, e.op, e.label) for e in profiler.events] == [(0, "Labelled", "mine"), (1, "Labelled", "mine")]
     assert profiler.by_op()["mine"][0] == 2
 
@@ -162,7 +158,7 @@ def test_interpreters_in_several_threads_do_not_disturb_each_other() -> None:
     def work(value: int) -> None:
         interpreter = ready(content)
         for _ in range(30):
-            if not (run(interpreter, np.full((32, 32), value, F32)) == value + 20).all():
+            if not (invoke(interpreter, np.full((32, 32), value, F32))[0] == value + 20).all():
                 wrong.append(value)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
@@ -202,11 +198,11 @@ def test_a_pure_node_of_constants_runs_once_and_never_again() -> None:
     content, ops = constant_then_add(runs)
     interpreter = ready(content, op_resolver=ops)
     for _ in range(3):
-        assert run(interpreter, np.zeros(3, F32)).tolist() == [2, 2, 2]
+        assert invoke(interpreter, np.zeros(3, F32))[0].tolist() == [2, 2, 2]
     interpreter.resize_tensor_input(0, [1])
     interpreter.resize_tensor_input(0, [3])
     interpreter.allocate_tensors()
-    assert run(interpreter, np.ones(3, F32)).tolist() == [3, 3, 3]
+    assert invoke(interpreter, np.ones(3, F32))[0].tolist() == [3, 3, 3]
     assert runs == [0]
 
 
@@ -226,7 +222,7 @@ def test_what_was_computed_from_a_shape_follows_a_resize() -> None:
     for count in (4, 9, 9, 4):
         interpreter.resize_tensor_input(0, [count])
         interpreter.allocate_tensors()
-        assert run(interpreter, np.zeros(count, F32)).tolist() == [count + 1]
+        assert invoke(interpreter, np.zeros(count, F32))[0].tolist() == [count + 1]
 
 
 def test_constants_are_read_only_views_of_the_model(tmp_path: Path) -> None:
@@ -300,11 +296,11 @@ def test_nodes_behind_a_dynamic_output_are_prepared_when_its_shape_is_known() ->
     content, ops, prepared = nonzero_model()
     interpreter = ready(content, op_resolver=ops)
     assert prepared == []
-    assert run(interpreter, np.array([1, 0, 2, 0], F32)).tolist() == [3, 4]
-    assert run(interpreter, np.array([0, 5, 6, 0], F32)).tolist() == [7, 8]
+    assert invoke(interpreter, np.array([1, 0, 2, 0], F32))[0].tolist() == [3, 4]
+    assert invoke(interpreter, np.array([0, 5, 6, 0], F32))[0].tolist() == [7, 8]
     assert prepared == [(2,)]  # the same shape is not prepared twice
-    assert run(interpreter, np.array([1, 2, 3, 0], F32)).tolist() == [3, 4, 5]
-    assert run(interpreter, np.zeros(4, F32)).tolist() == []
+    assert invoke(interpreter, np.array([1, 2, 3, 0], F32))[0].tolist() == [3, 4, 5]
+    assert invoke(interpreter, np.zeros(4, F32))[0].tolist() == []
     assert prepared == [(2,), (3,), (0,)]
 
 
@@ -324,9 +320,9 @@ def test_variables_live_on_between_invokes_and_are_reset_on_request() -> None:
     content, ops = counter_model()
     interpreter = ready(content, op_resolver=ops)
     ones = np.ones(2, F32)
-    assert [run(interpreter, ones)[0] for _ in range(3)] == [1, 2, 3]
+    assert [invoke(interpreter, ones)[0][0] for _ in range(3)] == [1, 2, 3]
     interpreter.reset_all_variables()
-    assert run(interpreter, ones)[0] == 1
+    assert invoke(interpreter, ones)[0][0] == 1
 
 
 @pytest.mark.parametrize("variable", [False, True])
@@ -342,9 +338,9 @@ def test_persistent_temporaries_that_are_variables_are_reset_like_the_model_s(va
     content = one_op_model("Count", [Spec(F32, [2])], [Spec(F32, [2])])
     interpreter = ready(content, op_resolver=resolver(Count=Registration(prepare=prepare, invoke=count)))
     ones = np.ones(2, F32)
-    assert [run(interpreter, ones)[0] for _ in range(3)] == [1, 2, 3]
+    assert [invoke(interpreter, ones)[0][0] for _ in range(3)] == [1, 2, 3]
     interpreter.reset_all_variables()
-    assert run(interpreter, ones)[0] == (1 if variable else 4)
+    assert invoke(interpreter, ones)[0][0] == (1 if variable else 4)
 
 
 def test_persistent_temporaries_keep_their_value_and_arena_ones_are_there() -> None:
@@ -353,15 +349,15 @@ def test_persistent_temporaries_keep_their_value_and_arena_ones_are_there() -> N
         context.add_temporary(node, (2, 3), allocation=Allocation.PERSISTENT)
         context.add_temporary(node, (5,), TensorType.INT64)
 
-    def invoke(context: Context, node: Node) -> None:
+    def compute(context: Context, node: Node) -> None:
         kept, scratch = node.temporaries
         kept.data[...] += 1
         scratch.data.fill(7)
         np.copyto(node.outputs[0].data, kept.data)
 
-    interpreter = ready(served(1, "Keep"), op_resolver=resolver(Keep=Registration(prepare=prepare, invoke=invoke)))
+    interpreter = ready(served(1, "Keep"), op_resolver=resolver(Keep=Registration(prepare=prepare, invoke=compute)))
     x = np.zeros((2, 3), F32)
-    assert [run(interpreter, x)[0, 0] for _ in range(3)] == [1, 2, 3]
+    assert [invoke(interpreter, x)[0][0, 0] for _ in range(3)] == [1, 2, 3]
 
 
 # Life cycle of kernels ---------------------------------------------------------------------------------------
@@ -382,7 +378,7 @@ def counting(calls: list[str], **fail: bool) -> Registration:
         assert node.user_data == "state of b''"
         like_input(context, node)
 
-    def invoke(context: Context, node: Node) -> None:
+    def compute(context: Context, node: Node) -> None:
         step("invoke")
         add_one(context, node)
 
@@ -390,13 +386,13 @@ def counting(calls: list[str], **fail: bool) -> Registration:
         step("free")
         assert user_data == "state of b''"
 
-    return Registration(init=init, prepare=prepare, invoke=invoke, free=free)
+    return Registration(init=init, prepare=prepare, invoke=compute, free=free)
 
 
 def test_init_is_called_once_a_node_and_free_once_an_init() -> None:
     calls: list[str] = []
     interpreter = ready(served(2, "Count"), op_resolver=resolver(Count=counting(calls)))
-    run(interpreter, np.zeros((2, 3), F32))
+    invoke(interpreter, np.zeros((2, 3), F32))
     assert calls == ["init", "init", "prepare", "prepare", "invoke", "invoke"]
     del interpreter
     gc.collect()
@@ -421,7 +417,7 @@ def test_free_follows_init_also_after_a_failure() -> None:
 def test_a_failing_free_names_the_node_after_every_other_was_freed() -> None:
     calls: list[str] = []
     interpreter = ready(served(3, "Count"), op_resolver=resolver(Count=counting(calls, free=True)))
-    assert (run(interpreter, np.zeros((2, 3), F32)) == 3).all()
+    assert (invoke(interpreter, np.zeros((2, 3), F32))[0] == 3).all()
     with pytest.raises(PrepareError, match=r"ValueError: free went wrong. Node number 0 \(Count\) failed to free"):
         interpreter.close()
     assert calls.count("init") == calls.count("free") == 3
@@ -458,22 +454,22 @@ def test_a_failing_prepare_names_the_node_and_leaves_the_interpreter_usable() ->
         interpreter.invoke()
     interpreter.resize_tensor_input(0, [4, 3])
     interpreter.allocate_tensors()
-    assert run(interpreter, np.zeros((4, 3), F32)).shape == (4, 3)
+    assert invoke(interpreter, np.zeros((4, 3), F32))[0].shape == (4, 3)
 
 
 def test_a_failing_invoke_names_the_node_and_leaves_the_interpreter_usable() -> None:
-    def invoke(context: Context, node: Node) -> None:
+    def compute(context: Context, node: Node) -> None:
         if node.inputs[0].data[0, 0] == 1:
             raise IndexError("row 1")
         add_one(context, node)
 
-    builder_ops = resolver(Touchy=Registration(prepare=like_input, invoke=invoke))
+    builder_ops = resolver(Touchy=Registration(prepare=like_input, invoke=compute))
     interpreter = ready(served(3, "Touchy"), op_resolver=builder_ops)
     with pytest.raises(
         InvokeError, match=r"IndexError: row 1. Node number 1 \(Touchy\) failed to invoke in the kernel of application"
     ):
-        run(interpreter, np.zeros((2, 3), F32))
-    assert run(interpreter, np.full((2, 3), 5, F32))[0, 0] == 8
+        invoke(interpreter, np.zeros((2, 3), F32))
+    assert invoke(interpreter, np.full((2, 3), 5, F32))[0][0, 0] == 8
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
@@ -642,7 +638,7 @@ def test_arrays_of_any_layout_are_copied_in() -> None:
             with pytest.raises(ValueError, match="FLOAT64"):
                 interpreter.set_tensor(0, value)
         else:
-            assert np.array_equal(run(interpreter, value), wanted + 3)
+            assert np.array_equal(invoke(interpreter, value)[0], wanted + 3)
 
 
 def test_strict_resizing_changes_free_dimensions_only() -> None:
@@ -706,7 +702,7 @@ def test_string_tensors_take_and_give_bytes() -> None:
     interpreter = ready(content, op_resolver=resolver(Upper=Registration(prepare=like_input, invoke=upper)))
     assert interpreter.get_input_details()[0]["dtype"] is np.bytes_
     for value in (np.array(["a", "bc", "ü"]), np.array([b"a", b"bc", "ü".encode()]), np.array(["a", b"bc", "ü"], object)):
-        assert run(interpreter, value).tolist() == [b"A", b"BC", "ü".encode()]
+        assert invoke(interpreter, value)[0].tolist() == [b"A", b"BC", "ü".encode()]
     with pytest.raises(TensorError, match="expected type STRING"):
         interpreter.set_tensor(0, np.zeros(3, F32))
     with pytest.raises(TensorError, match="element 1 .* is a int"):
@@ -732,7 +728,7 @@ def test_custom_op_registerers_add_to_a_resolver() -> None:
 
     interpreter = InterpreterWithCustomOps([register], model_content=served(2, "Mine"), plugins=[])
     interpreter.allocate_tensors()
-    assert run(interpreter, np.zeros((2, 3), F32))[0, 0] == 2
+    assert invoke(interpreter, np.zeros((2, 3), F32))[0][0, 0] == 2
     with pytest.raises(ValueError, match="Looking up symbol 'TF_Register' failed: .* not names of C\\+\\+ symbols"):
         InterpreterWithCustomOps(["TF_Register"], model_content=served(2, "Mine"), plugins=[])
     with pytest.raises(OpletError, match="custom_op_registerers has 3, which is no function"):
@@ -765,18 +761,18 @@ def test_the_guide_s_way_of_scratch_works_init_adds_the_tensor_and_prepare_sizes
         node.temporaries = [scratch]
         like_input(context, node)
 
-    def invoke(context: Context, node: Node) -> None:
+    def compute(context: Context, node: Node) -> None:
         [scratch] = node.temporaries
         assert (scratch.type, scratch.allocation) == (TensorType.INT32, Allocation.ARENA)
         scratch.data[...] = np.arange(scratch.size)
         np.add(node.inputs[0].data, scratch.data[:, None], node.outputs[0].data)
 
-    ops = resolver(Guide=Registration(init=init, prepare=prepare, invoke=invoke))
+    ops = resolver(Guide=Registration(init=init, prepare=prepare, invoke=compute))
     interpreter = ready(served(2, "Guide"), op_resolver=ops)
-    assert run(interpreter, np.zeros((2, 3), F32)).tolist() == [[0.0] * 3, [2.0] * 3]
+    assert invoke(interpreter, np.zeros((2, 3), F32))[0].tolist() == [[0.0] * 3, [2.0] * 3]
     interpreter.resize_tensor_input(0, [3, 3])
     interpreter.allocate_tensors()
-    assert run(interpreter, np.zeros((3, 3), F32))[:, 0].tolist() == [0, 2, 4]
+    assert invoke(interpreter, np.zeros((3, 3), F32))[0][:, 0].tolist() == [0, 2, 4]
     assert [d["name"] for d in interpreter.get_tensor_details()][-2:] == ["scratch", "scratch"]
 
 

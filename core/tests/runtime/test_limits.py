@@ -8,28 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import F32, answer, like_input
 
 from oplet import Interpreter, Limits, ModelBuilder, MutableOpResolver, Registration
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.schema.options import CallOnceOptions, WhileOptions
-from oplet.testing import invoke
+from oplet.testing import Spec, chain_graph, graph_model
 
-F32 = np.float32
-
-
-def chain(length: int, op: str = "RELU", shape: list[int] | None = None) -> bytes:
-    builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    tensors = [graph.add_tensor(f"t{i}", F32, shape or [4]) for i in range(length + 1)]
-    for i in range(length):
-        graph.add_operator(op, [tensors[i]], [tensors[i + 1]])
-    graph.set_inputs(tensors[0])
-    graph.set_outputs(tensors[-1])
-    return builder.to_bytes()
+ONES = np.ones(4, F32)
 
 
-def run(interpreter: Interpreter) -> Any:
-    return invoke(interpreter, np.ones(4, F32))[0]
+def chain(length: int, op: str = "RELU", size: int = 4) -> bytes:
+    return graph_model(chain_graph([op] * length, Spec(F32, [size])))
 
 
 def test_a_model_of_too_many_nodes_is_refused_before_anything_is_made_of_them() -> None:
@@ -39,18 +29,18 @@ def test_a_model_of_too_many_nodes_is_refused_before_anything_is_made_of_them() 
 
 
 def test_a_tensor_that_is_too_large_is_refused_by_name() -> None:
-    interpreter = Interpreter(model_content=chain(1, shape=[1024]), limits=Limits(max_tensor_bytes=4095))
+    interpreter = Interpreter(model_content=chain(1, size=1024), limits=Limits(max_tensor_bytes=4095))
     with pytest.raises(LimitError, match=r"tensor [01] 't[01]' .* takes 4096 bytes; Limits\(max_tensor_bytes=4095\)"):
         interpreter.allocate_tensors()
 
 
 def test_the_arenas_of_all_subgraphs_count_together() -> None:
-    interpreter = Interpreter(model_content=chain(3, shape=[1024]), limits=Limits(max_arena_bytes=8_000))
+    interpreter = Interpreter(model_content=chain(3, size=1024), limits=Limits(max_arena_bytes=8_000))
     with pytest.raises(LimitError, match=r"would take \d+ bytes; Limits\(max_arena_bytes=8000\)"):
         interpreter.allocate_tensors()
     interpreter.resize_tensor_input(0, [4])
     interpreter.allocate_tensors()
-    assert run(interpreter).tolist() == [1, 1, 1, 1]
+    assert answer(interpreter, ONES) == [1, 1, 1, 1]
 
 
 def test_memory_outside_the_arenas_counts_too_and_is_counted_once_over_many_resizes() -> None:
@@ -106,11 +96,11 @@ def test_a_deadline_ends_an_endless_loop_and_the_interpreter_stays_usable() -> N
     for _ in range(2):
         start = time.monotonic()
         with pytest.raises(DeadlineError, match=r"Limits\(max_seconds=0.2\)"):
-            run(interpreter)
+            answer(interpreter, ONES)
         assert time.monotonic() - start < 10
     quick = Interpreter(model_content=loop(never_ends=False), limits=Limits(max_seconds=60))
     quick.allocate_tensors()
-    assert run(quick).tolist() == [3, 3, 3, 3]
+    assert answer(quick, ONES) == [3, 3, 3, 3]
 
 
 def test_another_thread_can_cancel_a_run() -> None:
@@ -119,7 +109,7 @@ def test_another_thread_can_cancel_a_run() -> None:
     timer = threading.Timer(0.1, interpreter.cancel)
     timer.start()
     with pytest.raises(CancelledError, match="Client requested cancel during Invoke"):
-        run(interpreter)
+        answer(interpreter, ONES)
     timer.join()
 
 
@@ -127,7 +117,7 @@ def test_cancelling_while_nothing_runs_changes_nothing() -> None:
     interpreter = Interpreter(model_content=chain(3))
     interpreter.allocate_tensors()
     interpreter.cancel()
-    assert run(interpreter).tolist() == [1, 1, 1, 1]
+    assert answer(interpreter, ONES) == [1, 1, 1, 1]
 
 
 def test_a_run_is_stopped_between_two_nodes() -> None:
@@ -139,14 +129,11 @@ def test_a_run_is_stopped_between_two_nodes() -> None:
         if node.index == 1:
             interpreter.cancel()
 
-    def prepare(context: Any, node: Any) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-    ops.add_custom("Note", Registration(prepare=prepare, invoke=invoke))
+    ops.add_custom("Note", Registration(prepare=like_input, invoke=invoke))
     interpreter = Interpreter(model_content=chain(4, "Note"), op_resolver=ops)
     interpreter.allocate_tensors()
     with pytest.raises(CancelledError):
-        run(interpreter)
+        answer(interpreter, ONES)
     assert ran == [0, 1]
 
 
@@ -154,14 +141,14 @@ def test_loops_have_a_limit_of_their_own() -> None:
     interpreter = Interpreter(model_content=loop(), limits=Limits(max_while_iterations=100))
     interpreter.allocate_tensors()
     with pytest.raises(LimitError, match="did not end after 100 iterations"):
-        run(interpreter)
+        answer(interpreter, ONES)
 
 
 def test_calls_of_subgraphs_have_a_limit() -> None:
     interpreter = Interpreter(model_content=loop(), limits=Limits(max_subgraph_calls=50))
     interpreter.allocate_tensors()
     with pytest.raises(LimitError, match=r"called 50 times in one run .*max_subgraph_calls=50"):
-        run(interpreter)
+        answer(interpreter, ONES)
 
 
 def test_calls_have_a_limit_of_depth() -> None:
@@ -188,4 +175,4 @@ def test_a_limit_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
 def test_no_limit_at_all_is_possible() -> None:
     interpreter = Interpreter(model_content=loop(never_ends=False), limits=Limits(None, None, None, None, None, None, None))
     interpreter.allocate_tensors()
-    assert run(interpreter).tolist() == [3, 3, 3, 3]
+    assert answer(interpreter, ONES) == [3, 3, 3, 3]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from core.tests.chains import F32, like_input
 
-from oplet import Context, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
+from oplet import Context, Interpreter, MutableOpResolver, Node, Registration
 from oplet.errors import StateError
+from oplet.testing import Graph, Op, Spec, graph_model
 
 SAID = r"in use by another thread \('first'\): one interpreter serves one thread at a time"
 
@@ -42,14 +43,8 @@ class Gate:
 
 
 def model() -> bytes:
-    builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    x, y = graph.add_tensor("x", F32, [-1]), graph.add_tensor("y", F32, [-1])
-    graph.add_operator("Gate", [x], [y])
-    graph.set_inputs(x)
-    graph.set_outputs(y)
-    builder.add_signature("serving_default", inputs={"x": x}, outputs={"y": y})
-    return builder.to_bytes()
+    graph = Graph(dict.fromkeys("xy", Spec(F32, [-1])), "x", "y", [Op("Gate", "x", "y")])
+    return graph_model(graph, signatures={"serving_default": 0})
 
 
 def interpreter_with(gate: Gate) -> Interpreter:

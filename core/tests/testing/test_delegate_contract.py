@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import double, like_input
 
 from oplet import (
     Context,
@@ -25,19 +26,11 @@ VECTOR = Spec("float32", [4])
 CHECKS = sorted(name for name in dir(DelegateContract) if name.startswith("test_"))
 
 
-def same_shape(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def double(context: Context, node: Node) -> None:
-    np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
-
-
 class Kernel(DelegateKernel):
     factor = 2
 
     def prepare(self, context: Context, node: Node) -> None:
-        same_shape(context, node)
+        like_input(context, node)
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
         x, y = node.inputs[0].data, node.outputs[0].data
@@ -62,8 +55,8 @@ MODEL = graph_model(
 
 def contract_of(delegate: Callable[..., Delegate]) -> DelegateContract:
     resolver = MutableOpResolver()
-    resolver.add_custom("Double", Registration(prepare=same_shape, invoke=double))
-    resolver.add_custom("Other", Registration(prepare=same_shape, invoke=double))
+    resolver.add_custom("Double", Registration(prepare=like_input, invoke=double))
+    resolver.add_custom("Other", Registration(prepare=like_input, invoke=double))
     about = {
         "delegate": delegate,
         "model": MODEL,

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import doctest
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import double, like_input
 
 from oplet import Context, MutableOpResolver, Node, Registration, TensorType, ensure, ensure_type
-from oplet.testing import OpContract, Spec, one_op_model
+from oplet.testing import OpContract, Spec, first_failure, one_op_model, op_contract
 
 VECTOR = Spec("float32", [4])
 CHECKS = sorted(name for name in dir(OpContract) if name.startswith("test_"))
-
-
-def same_shape(context: Context, node: Node) -> None:
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def double(context: Context, node: Node) -> None:
-    np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
 
 
 def resolver_of(registration: Registration, newest: int = 1) -> MutableOpResolver:
@@ -45,7 +39,7 @@ def contract_of(resolver: Any, **said: Any) -> OpContract:
 def checked(context: Context, node: Node) -> None:
     ensure(len(node.inputs) == 1, "it takes one input.")
     ensure_type(node.inputs[0], TensorType.FLOAT32)
-    same_shape(context, node)
+    like_input(context, node)
 
 
 GOOD = Registration(prepare=checked, invoke=double)
@@ -62,7 +56,7 @@ def a_state_that_prepare_makes() -> Registration:
         state["buffer"].fill(0)  # not there if prepare never ran
 
     def prepare(context: Context, node: Node) -> None:
-        same_shape(context, node)
+        like_input(context, node)
         node.user_data["buffer"] = np.zeros(4)
 
     return Registration(init=lambda context, buffer: {}, free=free, prepare=prepare, invoke=double)
@@ -79,12 +73,12 @@ def states_kept_for_ever() -> Registration:
         kept.append(State())
         return kept[-1]
 
-    return Registration(init=init, prepare=same_shape, invoke=double)
+    return Registration(init=init, prepare=like_input, invoke=double)
 
 
 def a_factor_that_grows_with_each_prepare() -> Registration:
     def prepare(context: Context, node: Node) -> None:
-        same_shape(context, node)
+        like_input(context, node)
         node.user_data[0] += 1
 
     def invoke(context: Context, node: Node) -> None:
@@ -99,7 +93,7 @@ def the_first_size_for_ever() -> Registration:
         node.outputs[0].data[:] = 0
         np.multiply(node.inputs[0].data[:count], 2, out=node.outputs[0].data[:count])
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def the_first_values_for_ever() -> Registration:
@@ -113,7 +107,7 @@ def the_first_values_for_ever() -> Registration:
 
         return run
 
-    return Registration(prepare=same_shape, bind=bind)
+    return Registration(prepare=like_input, bind=bind)
 
 
 def a_buffer_from_before() -> Registration:
@@ -123,31 +117,31 @@ def a_buffer_from_before() -> Registration:
         np.multiply(held[0], 2, out=y)
         np.copyto(held[1], y)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def a_division_by_the_number_of_elements() -> Registration:
     def prepare(context: Context, node: Node) -> None:
-        same_shape(context, node)
+        like_input(context, node)
         node.prepared = 1 // node.inputs[0].size
 
     return Registration(prepare=prepare, invoke=double)
 
 
 def nothing_at_all() -> Registration:
-    return Registration(prepare=same_shape, invoke=lambda context, node: None)
+    return Registration(prepare=like_input, invoke=lambda context, node: None)
 
 
 def the_first_element_only() -> Registration:
     def invoke(context: Context, node: Node) -> None:
         np.multiply(node.inputs[0].data[:1], 2, out=node.outputs[0].data[:1])
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def scratch_that_nobody_wrote() -> Registration:
     def prepare(context: Context, node: Node) -> None:
-        same_shape(context, node)
+        like_input(context, node)
         node.prepared = context.add_temporary(node, node.inputs[0].shape)
 
     def invoke(context: Context, node: Node) -> None:
@@ -173,14 +167,14 @@ def a_product_with_three() -> Registration:
     def invoke(context: Context, node: Node) -> None:
         np.multiply(node.inputs[0].data, 3, out=node.outputs[0].data)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def bytes_in_place_of_numbers() -> Registration:
     def invoke(context: Context, node: Node) -> None:
         np.multiply(node.inputs[0].data, np.float32(2), out=node.outputs[0].data)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def an_input_that_is_taken_for_granted() -> Registration:
@@ -195,7 +189,7 @@ def another_array_as_output() -> Registration:
     def invoke(context: Context, node: Node) -> None:
         node.outputs[0].data = node.inputs[0].data * np.float32(2)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def a_result_in_the_input() -> Registration:
@@ -204,7 +198,7 @@ def a_result_in_the_input() -> Registration:
         np.multiply(x, 2, out=x)
         np.copyto(node.outputs[0].data, x)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def a_constant_made_writeable() -> Registration:
@@ -215,14 +209,14 @@ def a_constant_made_writeable() -> Registration:
         np.copyto(node.outputs[0].data, x)
         np.multiply(x, 0.5, out=x)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def a_size_shared_by_all_nodes() -> Registration:
     latest: dict[str, Node] = {}
 
     def prepare(context: Context, node: Node) -> None:
-        same_shape(context, node)
+        like_input(context, node)
         latest["node"] = node
 
     def invoke(context: Context, node: Node) -> None:
@@ -243,7 +237,7 @@ def scratch_shared_by_all_threads() -> Registration:
         time.sleep(0.001)  # another thread's turn
         np.multiply(scratch, 2, out=node.outputs[0].data)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def a_diary_of_all_runs() -> Registration:
@@ -253,11 +247,11 @@ def a_diary_of_all_runs() -> Registration:
         diary.append(float(node.inputs[0].data.sum()) if node.inputs[0].data.size else 0.0)
         double(context, node)
 
-    return Registration(prepare=same_shape, invoke=invoke)
+    return Registration(prepare=like_input, invoke=invoke)
 
 
 def offer(context: Context, node: Node) -> None:
-    same_shape(context, node)
+    like_input(context, node)
     node.in_place = node.inputs
 
 
@@ -337,7 +331,7 @@ def test_free_is_called_once_for_what_init_made() -> None:
     registration = Registration(
         init=lambda context, buffer: calls.append("init"),
         free=lambda context, state: calls.append("free"),
-        prepare=same_shape,
+        prepare=like_input,
         invoke=double,
     )
     contract_of(resolver_of(registration)).test_every_init_has_its_free()
@@ -347,7 +341,7 @@ def test_free_is_called_once_for_what_init_made() -> None:
 def test_an_op_may_say_that_it_refuses_tensors_of_no_elements() -> None:
     def prepare(context: Context, node: Node) -> None:
         ensure(node.inputs[0].size, "there is nothing to double.")
-        same_shape(context, node)
+        like_input(context, node)
 
     picky = resolver_of(Registration(prepare=prepare, invoke=double))
     check = "test_tensors_of_no_elements_are_no_trouble"
@@ -362,3 +356,20 @@ def test_a_contract_that_names_too_few_inputs_says_so() -> None:
     contract = contract_of(resolver_of(GOOD), inputs=[np.zeros(4, np.float32)] * 2)
     with pytest.raises(AssertionError, match="has 1 inputs, the contract names 2"):
         contract.test_inputs_are_not_written()
+
+
+def test_the_first_check_that_fails_is_named_and_the_longest_come_last() -> None:
+    assert first_failure(contract_of(resolver_of(GOOD))) == ""
+    wrong = a_product_with_three().invoke
+    assert first_failure(contract_of(resolver_of(Registration(prepare=checked, invoke=wrong)))) == (
+        "test_the_answers_are_those_of_the_reference"
+    )
+    ran: list[str] = []
+    noted = {check: staticmethod(lambda check=check: ran.append(check)) for check in CHECKS}
+    assert first_failure(contract_of(resolver_of(GOOD), **noted)) == ""
+    assert sorted(ran) == CHECKS
+    assert ran[-2:] == ["test_many_runs_take_no_more_memory_than_few", "test_two_interpreters_know_nothing_of_each_other"]
+
+
+def test_the_examples_in_the_documentation_run() -> None:
+    assert doctest.testmod(op_contract).failed == 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, MutableOpResolver, Registration, TensorType
+from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, MutableOpResolver, TensorType
 from oplet.errors import ModelError, OpNotFoundError, UnresolvedOpError
 from oplet.schema.options import AddOptions, IfOptions
+from oplet.testing import elementwise, invoke
 from oplet.tools.selection.needs import SelectionError, needs_of
 
 
@@ -156,28 +157,19 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
         needs_of([path])
 
 
-def twice(context, node):
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-TWICE = Registration(prepare=twice, invoke=lambda context, node: np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data))
-
-
 @pytest.mark.parametrize("dead", ["EXP", "Foreign"])
 def test_a_model_runs_though_a_subgraph_that_nothing_calls_has_no_kernels(dead):
     resolver = MutableOpResolver()
-    resolver.add_custom("Twice", TWICE)
+    resolver.add_custom("Twice", elementwise(lambda x: x * 2))
     interpreter = Interpreter(model_content=model([("Twice", 1)], [(dead, 1)]).to_bytes(), op_resolver=resolver, plugins=[])
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(0, np.array([1, 2], np.float32))
-    interpreter.invoke()
-    assert interpreter.get_tensor(1).tolist() == [2, 4]
+    [found] = invoke(interpreter, np.array([1, 2], np.float32))
+    assert found.tolist() == [2, 4]
 
 
 @pytest.mark.parametrize(("name", "cls"), [("EXP", OpNotFoundError), ("Foreign", UnresolvedOpError)])
 def test_a_subgraph_that_is_called_needs_its_kernels(name, cls):
     resolver = MutableOpResolver()
-    resolver.add_builtin("IF", TWICE)
+    resolver.add_builtin("IF", elementwise(lambda x: x * 2))
     made = model([("IF", 1)], [(name, 1)])
     made.root.subgraphs[0].operators[0].builtin_options = IfOptions(then_subgraph_index=1, else_subgraph_index=1)
     with pytest.raises(cls, match=name):

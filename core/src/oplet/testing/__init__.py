@@ -17,8 +17,13 @@ _HOMES = {
     "Spec": "oplet.testing.one_op",
     "WrappingDelegate": "oplet.testing.wrapping_delegate",
     "call_op": "oplet.testing.one_op",
+    "chain_graph": "oplet.testing.chains",
+    "elementwise": "oplet.testing.chains",
+    "first_failure": "oplet.testing.op_contract",
     "graph_model": "oplet.testing.graphs",
     "invoke": "oplet.testing.one_op",
+    "invoke_steps": "oplet.testing.one_op",
+    "litert_interpreter": "oplet.testing.litert",
     "one_op_model": "oplet.testing.one_op",
     "run_op": "oplet.testing.one_op",
 }

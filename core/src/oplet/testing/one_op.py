@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from oplet.ops.tensor import tensor_type
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.table import Table
 
-__all__ = ["Spec", "call_op", "invoke", "one_op_model", "run_op"]
+__all__ = ["Spec", "call_op", "invoke", "invoke_steps", "one_op_model", "run_op"]
 
 
 class Spec(NamedTuple):
@@ -163,6 +163,34 @@ def invoke(interpreter: Any, *feeds: NDArray[Any], resize: bool = False) -> list
         interpreter.set_tensor(detail["index"], feed)
     interpreter.invoke()
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def invoke_steps(interpreter: Any, steps: Iterable[Sequence[NDArray[Any]]]) -> list[list[NDArray[Any]]]:
+    """Run an interpreter once per step and return copies of the outputs of each.
+
+    The tensors are allocated once, before the first step, so that what variable tensors and ops keep goes on from step to step.
+
+    Args:
+        interpreter: oplet's, or LiteRT's to compare with it.
+        steps: for each run one array per input, in their order; inputs beyond these keep their values.
+
+    Example:
+        >>> from oplet import Interpreter
+        >>> from oplet.testing import Spec, invoke_steps, one_op_model
+        >>> model = one_op_model("ABS", [Spec("float32", [2])], [Spec("float32", [2])])
+        >>> steps = [[np.array([-1, 2], np.float32)], [np.array([3, -4], np.float32)]]
+        >>> [outputs[0].tolist() for outputs in invoke_steps(Interpreter(model_content=model), steps)]
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
+    interpreter.allocate_tensors()
+    given, made = interpreter.get_input_details(), interpreter.get_output_details()
+    results = []
+    for feeds in steps:
+        for detail, feed in zip(given, feeds):
+            interpreter.set_tensor(detail["index"], feed)
+        interpreter.invoke()
+        results.append([interpreter.get_tensor(detail["index"]) for detail in made])
+    return results
 
 
 @takes(

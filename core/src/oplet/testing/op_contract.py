@@ -17,7 +17,10 @@ from oplet.testing.harness.graph_access import plan, write_over
 from oplet.testing.harness.runs import answers, run
 from oplet.testing.harness.spies import INJECTED, SpyResolver
 
-__all__ = ["OpContract"]
+__all__ = ["OpContract", "first_failure"]
+
+#: The checks that take longest, which `first_failure` runs last.
+_LONGEST = ("test_two_interpreters_know_nothing_of_each_other", "test_many_runs_take_no_more_memory_than_few")
 
 
 class OpContract(Contract):
@@ -153,3 +156,27 @@ def _reference(value: Any) -> weakref.ref[Any] | None:
         return weakref.ref(value)
     except TypeError:
         return None  # numbers, strings and None take no weak references
+
+
+def first_failure(contract: Contract) -> str:
+    """The name of the first check of a contract that fails, "" if all pass.
+
+    For tests that a contract finds a kernel that was made wrong on purpose. The checks that take longest are run last.
+
+    Example:
+        >>> import numpy as np
+        >>> from oplet.testing import OpContract, Spec, first_failure, one_op_model
+        >>> class Ceil(OpContract):
+        ...     model = one_op_model("CEIL", [Spec("float32", [2])], [Spec("float32", [2])])
+        ...     inputs = [np.array([0.5, -1.5], np.float32)]
+        ...     reference = staticmethod(np.floor)
+        >>> first_failure(Ceil())
+        'test_the_answers_are_those_of_the_reference'
+    """
+    checks = sorted(name for name in dir(contract) if name.startswith("test_"))
+    for name in sorted(checks, key=lambda name: name in _LONGEST):
+        try:
+            getattr(contract, name)()
+        except Exception:  # the check's own words, or an error of the interpreter
+            return name
+    return ""

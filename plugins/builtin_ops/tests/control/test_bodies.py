@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugins.builtin_ops.tests.control.bodies import Step, model_with_body
 
 from oplet import ModelBuilder
 from oplet.errors import OpletError
@@ -23,39 +24,6 @@ from oplet.schema.stablehlo_options import (
 from oplet.testing import run_op
 
 Array = np.ndarray[Any, Any]
-
-#: Nodes of a body: operator, the values that it reads, the type of what it gives, options. Values are the body's inputs first.
-Step = tuple[str, Sequence[Any], str, Any]
-
-
-def model(
-    op: str,
-    inputs: Sequence[Any],
-    outputs: Sequence[Any],
-    options: Any,
-    types: Sequence[str],
-    steps: Sequence[Step],
-    results: Sequence[int],
-) -> bytes:
-    """A model of one op and its body, subgraph 1; a number among the values that a step reads is a value, an array a constant."""
-    builder = ModelBuilder()
-    main, body = builder.add_subgraph("main"), builder.add_subgraph("body")
-    given = [main.add_tensor(f"i{i}", type, shape) for i, (type, shape) in enumerate(inputs)]
-    made = [main.add_tensor(f"o{i}", type, shape) for i, (type, shape) in enumerate(outputs)]
-    main.set_inputs(*given)
-    main.set_outputs(*made)
-    main.add_operator(op, given, made, options)
-    values = [body.add_tensor(f"a{i}", type, ()) for i, type in enumerate(types)]
-    body.set_inputs(*values)
-    for number, (name, read, type, chosen) in enumerate(steps):
-        operands = [
-            values[value] if isinstance(value, int) else body.add_tensor(f"c{number}", value.dtype.name, value.shape, data=value)
-            for value in read
-        ]
-        values.append(body.add_tensor(f"v{number}", type, ()))
-        body.add_operator(name, operands, [values[-1]], chosen)
-    body.set_outputs(*(values[result] for result in results))
-    return builder.to_bytes()
 
 
 def ints(*values: int) -> Array:
@@ -91,7 +59,7 @@ def test_scatter_combines_updates_of_one_place_in_their_order(name: str) -> None
         update_window_dims=ints(), inserted_window_dims=ints(0), scatter_dims_to_operand_dims=ints(0), index_vector_dim=1,
         update_computation_subgraph_index=1,
     )  # fmt: skip
-    data = model(
+    data = model_with_body(
         "STABLEHLO_SCATTER", [("float32", (6,)), ("int32", (9, 1)), ("float32", (9,))], [("float32", (6,))], options,
         ["float32"] * 2, steps, [1 + len(steps)],
     )  # fmt: skip
@@ -108,7 +76,7 @@ def test_scatter_of_two_tensors_exchanges_what_its_body_exchanges() -> None:
         update_window_dims=ints(), inserted_window_dims=ints(0), scatter_dims_to_operand_dims=ints(0), index_vector_dim=1,
         update_computation_subgraph_index=1,
     )  # fmt: skip
-    data = model(
+    data = model_with_body(
         "STABLEHLO_SCATTER",
         [("float32", (4,)), ("float32", (4,)), ("int32", (3, 1)), ("float32", (3,)), ("float32", (3,))],
         [("float32", (4,))] * 2,
@@ -134,7 +102,7 @@ def test_reduce_folds_from_the_initial_value_on(name: str, axes: tuple[int, ...]
     shape = (2, 3, 4)
     kept = [dim for axis, dim in enumerate(shape) if axis not in axes]
     options = StablehloReduceOptions(dimensions=ints(*axes), body_subgraph_index=1)
-    data = model(
+    data = model_with_body(
         "STABLEHLO_REDUCE", [("float32", shape), ("float32", ())], [("float32", kept)], options, ["float32"] * 2, steps,
         [1 + len(steps)],
     )  # fmt: skip
@@ -159,7 +127,7 @@ ARGMAX: list[Step] = [
 @pytest.mark.parametrize("shape", [(3, 5), (2, 700), (1, 5000), (0, 4), (3, 0)])
 def test_reduce_of_two_tensors_finds_the_largest_value_and_its_first_place(shape: tuple[int, int]) -> None:
     options = StablehloReduceOptions(dimensions=ints(1), body_subgraph_index=1)
-    data = model(
+    data = model_with_body(
         "STABLEHLO_REDUCE",
         [("float32", shape), ("int32", shape), ("float32", ()), ("int32", ())],
         [("float32", shape[:1]), ("int32", shape[:1])],
@@ -184,7 +152,7 @@ def test_reduce_window_folds_each_window_tap_by_tap(name: str) -> None:
     options = StablehloReduceWindowOptions(
         window_dimensions=ints(2, 3), window_strides=ints(1, 2), padding=ints(1, 0, 0, 1), body_subgraph_index=1
     )
-    data = model(
+    data = model_with_body(
         "STABLEHLO_REDUCE_WINDOW", [("float32", (4, 6)), ("float32", ())], [("float32", (4, 3))], options, ["float32"] * 2, steps,
         [1 + len(steps)],
     )  # fmt: skip
@@ -200,7 +168,7 @@ def test_reduce_window_folds_each_window_tap_by_tap(name: str) -> None:
 def test_bitwise_bodies_combine_bits() -> None:
     options = StablehloReduceOptions(dimensions=ints(0), body_subgraph_index=1)
     for op, ufunc, initial in (("STABLEHLO_AND", np.bitwise_and, -1), ("STABLEHLO_OR", np.bitwise_or, 0)):
-        data = model(
+        data = model_with_body(
             "STABLEHLO_REDUCE", [("int32", (3, 4)), ("int32", ())], [("int32", (4,))], options, ["int32"] * 2,
             [(op, (0, 1), "int32", None)], [2],
         )  # fmt: skip
@@ -231,7 +199,7 @@ BY_SIZE: list[Step] = [
 def sort_model(steps: Sequence[Step], shape: Sequence[int], axis: int, result: int) -> bytes:
     options = StablehloSortOptions(dimension=axis, is_stable=True, comparator_subgraph_index=1)
     tensors = [("float32", shape), ("int32", shape)]
-    return model("STABLEHLO_SORT", tensors, tensors, options, ["float32", "float32", "int32", "int32"], steps, [result])
+    return model_with_body("STABLEHLO_SORT", tensors, tensors, options, ["float32", "float32", "int32", "int32"], steps, [result])
 
 
 @pytest.mark.parametrize(
@@ -256,7 +224,7 @@ def test_sort_by_any_comparator_is_a_stable_sort(shape: tuple[int, ...], axis: i
 def test_sort_in_the_total_order_tells_zeros_apart() -> None:
     options = StablehloSortOptions(dimension=0, is_stable=True, comparator_subgraph_index=1)
     compare = StablehloCompareOptions(comparison_direction=LT, compare_type=TOTAL)
-    data = model(
+    data = model_with_body(
         "STABLEHLO_SORT", [("float32", (4,))], [("float32", (4,))], options, ["float32"] * 2,
         [("STABLEHLO_COMPARE", (0, 1), "bool", compare)], [2],
     )  # fmt: skip
@@ -289,7 +257,7 @@ def test_two_nodes_share_a_body() -> None:
 def test_a_body_that_does_more_than_compute_is_refused() -> None:
     options = StablehloReduceOptions(dimensions=ints(0), body_subgraph_index=1)
     steps: list[Step] = [("RANDOM_UNIFORM", (np.zeros(0, np.int32),), "float32", RandomOptions(seed=1))]
-    data = model(
+    data = model_with_body(
         "STABLEHLO_REDUCE", [("float32", (3,)), ("float32", ())], [("float32", ())], options, ["float32"] * 2, steps, [2]
     )
     with pytest.raises(OpletError, match="holds RANDOM_UNIFORM, which does more than compute a value"):
@@ -303,7 +271,7 @@ def test_a_comparator_must_give_a_boolean() -> None:
 
 def test_a_body_of_other_types_is_refused() -> None:
     options = StablehloReduceOptions(dimensions=ints(0), body_subgraph_index=1)
-    data = model(
+    data = model_with_body(
         "STABLEHLO_REDUCE", [("float32", (3,)), ("float32", ())], [("float32", ())], options, ["int32"] * 2,
         [("ADD", (0, 1), "int32", None)], [2],
     )  # fmt: skip

@@ -62,16 +62,14 @@ def test_branches_of_different_shapes_may_alternate() -> None:
 
 
 @pytest.mark.parametrize(("index", "branch"), [(0, 2), (1, 1), (2, 3), (3, 3), (-1, 3), (-(2**31), 3)])
-def test_case_takes_the_last_branch_for_numbers_that_no_branch_has(index: int, branch: int) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
+def test_case_takes_the_last_branch_for_numbers_that_no_branch_has(index: int, branch: int, litert: Callable[..., Any]) -> None:
     options = StablehloCaseOptions(branch_subgraph_indices=np.array([2, 1, 3], np.int32))
     main = Graph({"i": INDEX, "a": X, "y": X}, "i a", "y", [Op("STABLEHLO_CASE", "i a", "y", options)])
     model = graph_model(main, NEGATED, SAME, FIXED)
     feeds = np.array(index, np.int32), A
     (output,) = run_op(model, *feeds)
     assert output.tolist() == EXPECTED[["", "negated", "same", "fixed"][branch]]
-    kernels = litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES  # the reference kernels lack this op
-    (theirs,) = run_op(model, *feeds, interpreter=litert.Interpreter, experimental_op_resolver_type=kernels)
+    (theirs,) = litert(model, *feeds, kernels="BUILTIN_WITHOUT_DEFAULT_DELEGATES")  # the reference kernels lack this op
     assert output.tolist() == theirs.tolist()
 
 

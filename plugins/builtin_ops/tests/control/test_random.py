@@ -13,7 +13,7 @@ from oplet.errors import OpletError
 from oplet.schema.enums import RngAlgorithm
 from oplet.schema.options import CallOptions, IfOptions, RandomOptions
 from oplet.schema.stablehlo_options import StablehloRngBitGeneratorOptions
-from oplet.testing import one_op_model, run_op
+from oplet.testing import invoke_steps, litert_interpreter, one_op_model, run_op
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 from oplet_builtin_ops.control.philox import PhiloxRandom, philox4x32, threefry2x32
@@ -21,21 +21,13 @@ from oplet_builtin_ops.control.philox import PhiloxRandom, philox4x32, threefry2
 SEEDS = [(1, 0), (0, 7), (1234, 5678), (-3, 2**40 + 2**31 + 9)]
 
 
-def several(model: bytes, *feeds: Any, times: int = 3, interpreter: Any = Interpreter) -> list[Any]:
-    runner = interpreter(model_content=model)
-    runner.allocate_tensors()
-    results = []
-    for _ in range(times):
-        for detail, feed in zip(runner.get_input_details(), feeds):
-            runner.set_tensor(detail["index"], feed)
-        runner.invoke()
-        results.append(runner.get_tensor(runner.get_output_details()[0]["index"]))
-    return results
+def several(model: bytes, *feeds: Any, interpreter: Any = Interpreter) -> list[Any]:
+    """What three invokes in a row draw."""
+    return [drawn for [drawn] in invoke_steps(interpreter(model_content=model), [feeds] * 3)]
 
 
-def theirs(model: bytes, *feeds: Any, times: int = 3) -> list[Any]:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    return several(model, *feeds, times=times, interpreter=litert.Interpreter)
+def theirs(model: bytes, *feeds: Any) -> list[Any]:
+    return several(model, *feeds, interpreter=litert_interpreter())
 
 
 @pytest.mark.parametrize("constant", [True, False])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugins.builtin_ops.tests.control.bodies import model_with_body
 
-from oplet import ModelBuilder
 from oplet.errors import OpletError
 from oplet.schema.enums import ReduceWindowFunction, StablehloComparisonDirection
 from oplet.schema.stablehlo_options import (
@@ -23,25 +23,14 @@ from oplet.testing import one_op_model, run_op
 from oplet.testing.one_op import Spec
 
 
-def model_with_body(
+def model_of_chain(
     op: str, inputs: Sequence[Any], outputs: Sequence[Any], options: Any, body: Sequence[Any], values: Sequence[str], result: str
 ) -> bytes:
-    """A model of one op whose body, subgraph 1, is a chain of (op, inputs, options); the body's values are scalars."""
-    builder = ModelBuilder()
-    main, region = builder.add_subgraph("main"), builder.add_subgraph("body")
-    given = [main.add_tensor(f"i{i}", type, shape) for i, (type, shape) in enumerate(inputs)]
-    made = [main.add_tensor(f"o{i}", type, shape) for i, (type, shape) in enumerate(outputs)]
-    main.set_inputs(*given)
-    main.set_outputs(*made)
-    main.add_operator(op, given, made, options)
-    arguments = [region.add_tensor(f"a{i}", type, ()) for i, type in enumerate(values)]
-    region.set_inputs(*arguments)
-    last = arguments[-1]
-    for name, operands, chosen in body:
-        last = region.add_tensor(f"{name}_{len(operands)}", result, ())
-        region.add_operator(name, [arguments[i] for i in operands], [last], chosen)
-    region.set_outputs(last)
-    return builder.to_bytes()
+    """A model of one op whose body is nodes of (op, inputs, options) that read the body's inputs; the last one's value, of type
+    `result`, is the body's.
+    """
+    steps = [(name, operands, result, chosen) for name, operands, chosen in body]
+    return model_with_body(op, inputs, outputs, options, values, steps, [len(values) + len(steps) - 1])
 
 
 def longs(*values: int) -> np.ndarray:
@@ -73,7 +62,7 @@ WINDOWS = [
 def test_reduce_window_equals_litert(litert: Callable[..., Any], type: str, body: str, window: Any) -> None:
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
     options = StablehloReduceWindowOptions(body_subgraph_index=1, **{k: longs(*v) for k, v in zip(names, window)})
-    model = model_with_body(
+    model = model_of_chain(
         "STABLEHLO_REDUCE_WINDOW",
         [(type, (5, 6)), (type, ())],
         [(type, (1, 1))],
@@ -123,7 +112,7 @@ def scatter_model(type: str, body: Sequence[Any], index: str = "int32", result: 
         update_computation_subgraph_index=1,
     )
     inputs = [(type, (4, 5)), (index, (3, 2)), (type, (3, 2))]
-    return model_with_body("STABLEHLO_SCATTER", inputs, [(type, (4, 5))], options, body, [type] * 2, result or type)
+    return model_of_chain("STABLEHLO_SCATTER", inputs, [(type, (4, 5))], options, body, [type] * 2, result or type)
 
 
 @pytest.mark.parametrize("body", ["", "STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MAXIMUM", "STABLEHLO_MINIMUM"])
@@ -145,7 +134,7 @@ def test_scatter_equals_litert(litert: Callable[..., Any], type: str, body: str,
 def test_reduce(type: str, axes: Any, body: str, function: Any) -> None:
     options = StablehloReduceOptions(dimensions=longs(*axes), body_subgraph_index=1)
     shape = [n for i, n in enumerate((2, 3, 4)) if i not in axes]
-    model = model_with_body(
+    model = model_of_chain(
         "STABLEHLO_REDUCE", [(type, (2, 3, 4)), (type, ())], [(type, shape)], options, [(body, (0, 1), None)], [type] * 2, type
     )
     source = draw(type, 2, 3, 4) % 4 + 1
@@ -162,7 +151,7 @@ def sort_model(
     options = StablehloSortOptions(dimension=-1, is_stable=True, comparator_subgraph_index=1)
     tensors = [(type, (3, 7)), ("int32", (3, 7))][:count]
     values = [tensors[i // 2][0] for i in range(2 * count)]
-    return model_with_body("STABLEHLO_SORT", tensors, tensors, options, [(op, operands, compare)], values, "bool")
+    return model_of_chain("STABLEHLO_SORT", tensors, tensors, options, [(op, operands, compare)], values, "bool")
 
 
 LT, GT = (StablehloComparisonDirection[f"STABLEHLO_COMPARISON_DIRECTION_{name}"] for name in ("LT", "GT"))

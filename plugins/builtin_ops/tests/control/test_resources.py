@@ -10,7 +10,7 @@ import pytest
 from oplet import Interpreter, TensorType
 from oplet.errors import InvokeError, ModelError, OpletError, PrepareError
 from oplet.schema.options import AddOptions, CallOnceOptions, HashtableOptions, VarHandleOptions
-from oplet.testing import run_op
+from oplet.testing import litert_interpreter, run_op
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -38,7 +38,7 @@ ONES = np.ones(2, np.float32)
 
 
 def litert_or_oplet(name: str) -> Any:
-    return Interpreter if name == "oplet" else pytest.importorskip("ai_edge_litert.interpreter").Interpreter
+    return Interpreter if name == "oplet" else litert_interpreter()
 
 
 @pytest.mark.parametrize("runtime", ["oplet", "litert"])

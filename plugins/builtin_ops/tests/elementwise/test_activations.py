@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,9 @@ def test_prelu_scales_what_is_below_zero(constant: bool, highest: float, shape: 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
 @pytest.mark.parametrize("op", FORMULAS)
 @pytest.mark.parametrize("scale", [0.003, 0.02, 0.0625, 2.0**-11])
-def test_every_quantized_value_equals_litert(op: str, dtype: Any, scale: float) -> None:
+def test_every_quantized_value_equals_litert(op: str, dtype: Any, scale: float, litert: Callable[..., Any]) -> None:
     if op == "HARD_SWISH" and dtype is np.int16:
         pytest.skip("HARD_SWISH takes no int16")
-    tflite = pytest.importorskip("ai_edge_litert.interpreter")
     info = np.iinfo(dtype)
     x = np.arange(info.min, info.max + 1).astype(dtype)
     symmetric = dtype is np.int16
@@ -103,22 +103,19 @@ def test_every_quantized_value_equals_litert(op: str, dtype: Any, scale: float) 
     if symmetric:
         made = 2.0**-15 if op in ("LOGISTIC", "TANH") else made[0], 0
     model = one_op_model(op, [Spec(dtype, x.shape, *given)], [Spec(dtype, x.shape, *made)], options(op))
-    reference = {"experimental_op_resolver_type": tflite.OpResolverType.BUILTIN_REF}
-    np.testing.assert_array_equal(run_op(model, x)[0], run_op(model, x, interpreter=tflite.Interpreter, **reference)[0])
+    np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x)[0])
 
 
 @pytest.mark.parametrize(("dtype", "alpha_type"), [(np.int8, np.int8), (np.uint8, np.uint8), (np.int16, np.int8)])
 @pytest.mark.parametrize("constant", [False, True])
-def test_quantized_prelu_equals_litert(dtype: Any, alpha_type: Any, constant: bool) -> None:
-    tflite = pytest.importorskip("ai_edge_litert.interpreter")
+def test_quantized_prelu_equals_litert(dtype: Any, alpha_type: Any, constant: bool, litert: Callable[..., Any]) -> None:
     rng = np.random.default_rng(3)
     x, alpha = (rng.integers(np.iinfo(t).min, np.iinfo(t).max, s).astype(t) for t, s in ((dtype, (4, 90, 7)), (alpha_type, (7,))))
     point = 0 if dtype is np.int16 else 9
     slope = Spec(alpha_type, alpha.shape, 0.01, 4, data=alpha if constant else None)
     model = one_op_model("PRELU", [Spec(dtype, x.shape, 0.05, point), slope], [Spec(dtype, x.shape, 0.04, point)])
     feeds = [x] if constant else [x, alpha]
-    reference = {"experimental_op_resolver_type": tflite.OpResolverType.BUILTIN_REF}
-    np.testing.assert_array_equal(run_op(model, *feeds)[0], run_op(model, *feeds, interpreter=tflite.Interpreter, **reference)[0])
+    np.testing.assert_array_equal(run_op(model, *feeds)[0], litert(model, *feeds)[0])
 
 
 REFUSED: list[tuple[str, list[Spec], Spec, str]] = [

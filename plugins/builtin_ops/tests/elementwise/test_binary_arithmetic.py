@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,9 @@ def test_equal_scales_add_exactly() -> None:
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("constant", [None, 0, 1])
 @pytest.mark.parametrize("shapes", [SHAPES[0], SHAPES[1], SHAPES[2], ((30, 50), (30, 50))])
-def test_quantized_results_equal_litert(op: str, dtype: Any, constant: int | None, shapes: Any) -> None:
-    tflite = pytest.importorskip("ai_edge_litert.interpreter")
+def test_quantized_results_equal_litert(
+    op: str, dtype: Any, constant: int | None, shapes: Any, litert: Callable[..., Any]
+) -> None:
     rng = np.random.default_rng(hash((op, np.dtype(dtype).name, constant, shapes)) & 0xFFFF)
     feeds = [values(rng, dtype, shape) for shape in shapes]
     point = 0 if dtype is np.int16 else 5
@@ -88,8 +90,7 @@ def test_quantized_results_equal_litert(op: str, dtype: Any, constant: int | Non
     options = OPS[op][1](fused_activation_function=Activation.RELU)
     output = Spec(dtype, np.broadcast_shapes(*shapes), scales[2], point)
     model = one_op_model(op, specs, [output], options)
-    reference = {"experimental_op_resolver_type": tflite.OpResolverType.BUILTIN_REF}
-    np.testing.assert_array_equal(run_op(model, *feeds)[0], run_op(model, *feeds, interpreter=tflite.Interpreter, **reference)[0])
+    np.testing.assert_array_equal(run_op(model, *feeds)[0], litert(model, *feeds)[0])
 
 
 @pytest.mark.parametrize(("op", "expected"), [("ADD", [1003, -32768]), ("SUB", [997, -32767])])

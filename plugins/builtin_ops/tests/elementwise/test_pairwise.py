@@ -10,6 +10,7 @@ import pytest
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.enums import ActivationFunctionType as Activation
 from oplet.schema.options import DivOptions
+from oplet.testing import call_op
 from oplet.testing.one_op import Spec, one_op_model, run_op
 
 INTEGERS = ("int8", "int16", "int32")
@@ -17,8 +18,7 @@ INTEGERS = ("int8", "int16", "int32")
 
 def run(op: str, a: Any, b: Any, options: Any = None) -> Any:
     shape = np.broadcast_shapes(np.shape(a), np.shape(b))
-    model = one_op_model(op, [Spec(a.dtype, a.shape), Spec(b.dtype, b.shape)], [Spec(a.dtype, shape)], options)
-    return run_op(model, a, b)[0]
+    return call_op(op, [a, b], [Spec(a.dtype, shape)], options)[0]
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)

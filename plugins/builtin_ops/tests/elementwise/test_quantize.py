@@ -55,14 +55,12 @@ PAIRS += [("int16", "int8"), ("int16", "int16"), ("int16", "int32"), ("int32", "
 
 @pytest.mark.parametrize(("given", "made"), PAIRS)
 @pytest.mark.parametrize("scales", [(0.07, 0.05), (0.01, 0.01), (0.002, 0.5)])
-def test_requantized_values_equal_litert(given: str, made: str, scales: tuple[float, float]) -> None:
-    tflite = pytest.importorskip("ai_edge_litert.interpreter")
+def test_requantized_values_equal_litert(given: str, made: str, scales: tuple[float, float], litert: Callable[..., Any]) -> None:
     limits = np.iinfo(given if given != "int32" else "int16")
     x = np.arange(limits.min, limits.max + 1).astype(given) * (37 if given == "int32" else 1)
     points = [0 if name in ("int16", "int32") else 6 for name in (given, made)]
     model = one_op_model("QUANTIZE", [Spec(given, x.shape, scales[0], points[0])], [Spec(made, x.shape, scales[1], points[1])])
-    reference = {"experimental_op_resolver_type": tflite.OpResolverType.BUILTIN_REF}
-    np.testing.assert_array_equal(run_op(model, x)[0], run_op(model, x, interpreter=tflite.Interpreter, **reference)[0])
+    np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x)[0])
 
 
 @pytest.mark.parametrize(("type", "scale", "point"), [("int8", 0.1, -7), ("uint8", 0.3, 128), ("int16", 0.01, 0)])

@@ -19,17 +19,14 @@ from oplet.schema.options import (
     ShapeOptions,
     StridedSliceOptions,
 )
+from oplet.testing import call_op
 from oplet.testing.one_op import Spec, one_op_model, run_op
 
 
 def run(op: str, condition: Any, x: Any, y: Any, declared: Any = (1, 2), constant: bool = False) -> Any:
     condition = np.asarray(condition)
-    model = one_op_model(
-        op,
-        [condition if constant else Spec("bool", condition.shape), Spec(x.dtype, x.shape), Spec(y.dtype, y.shape)],
-        [Spec(x.dtype, declared)],
-    )
-    return run_op(model, *([] if constant else [condition]), x, y)[0]
+    given = Spec("bool", condition.shape, data=condition) if constant else condition
+    return call_op(op, [given, x, y], [Spec(x.dtype, declared)])[0]
 
 
 @pytest.mark.parametrize("op", ["SELECT", "SELECT_V2"])

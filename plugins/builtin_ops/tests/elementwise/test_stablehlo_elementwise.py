@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from oplet.errors import OpletError
 from oplet.schema.enums import StablehloComparisonDirection, StablehloComparisonType
 from oplet.schema.stablehlo_options import StablehloCompareOptions
-from oplet.testing import one_op_model, run_op
+from oplet.testing import call_op, one_op_model, run_op
 from oplet.testing.one_op import Spec
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+#: LiteRT's kernels; its reference resolver has no AND and no SHIFT_LEFT.
+PLAIN = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 MOST = float(np.finfo(np.float32).max)
 
 
@@ -21,15 +24,7 @@ def run(op: str, *arrays: Any, result: Any = None, options: Any = None) -> np.nd
     inputs = [np.asarray(array) for array in arrays]
     type = result or inputs[0].dtype
     shape = max((array.shape for array in inputs), key=len)
-    model = one_op_model(f"STABLEHLO_{op}", [Spec(a.dtype, a.shape) for a in inputs], [Spec(type, shape)], options)
-    return run_op(model, *inputs)[0]
-
-
-def litert(model: bytes, *feeds: Any) -> list[np.ndarray]:
-    """What LiteRT's default kernels answer; the reference resolver has no AND and no SHIFT_LEFT."""
-    interpreter = pytest.importorskip("ai_edge_litert.interpreter")
-    plain = interpreter.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    return run_op(model, *feeds, interpreter=interpreter.Interpreter, experimental_op_resolver_type=plain)
+    return call_op(f"STABLEHLO_{op}", inputs, [Spec(type, shape)], options)[0]
 
 
 def extremes(type: str) -> tuple[np.ndarray, np.ndarray]:
@@ -47,21 +42,21 @@ def extremes(type: str) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("type", [*INTEGERS, "bool", "float16", "float32", "float64"])
 @pytest.mark.parametrize("op", ["ADD", "MULTIPLY", "MAXIMUM", "MINIMUM", "AND"])
-def test_equals_litert(op: str, type: str) -> None:
+def test_equals_litert(op: str, type: str, litert: Callable[..., Any]) -> None:
     a, b = extremes(type)
     model = one_op_model(f"STABLEHLO_{op}", [Spec(type, a.shape), Spec(type, a.shape)], [Spec(type, a.shape)])
     if op == "AND" and type.startswith("float"):
         with pytest.raises(OpletError, match="this op takes INT8"):
             run_op(model, a, b)
         return
-    np.testing.assert_array_equal(run_op(model, a, b)[0], litert(model, a, b)[0])
+    np.testing.assert_array_equal(run_op(model, a, b)[0], litert(model, a, b, kernels=PLAIN)[0])
 
 
 @pytest.mark.parametrize("type", ["int8", "int16", "int32"])
-def test_shift_left_equals_litert(type: str) -> None:
+def test_shift_left_equals_litert(type: str, litert: Callable[..., Any]) -> None:
     values, amounts = np.meshgrid(np.array([1, -1, 77, -128], type), np.array([0, 1, 6, 7, 8, 15, 16, 31], type))
     model = one_op_model("STABLEHLO_SHIFT_LEFT", [Spec(type, values.shape)] * 2, [Spec(type, values.shape)])
-    np.testing.assert_array_equal(run_op(model, values, amounts)[0], litert(model, values, amounts)[0])
+    np.testing.assert_array_equal(run_op(model, values, amounts)[0], litert(model, values, amounts, kernels=PLAIN)[0])
 
 
 def test_bits_shifted_out_are_gone() -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -67,26 +70,20 @@ def test_values_are_rounded_before_the_zero_point_is_added_as_litert_rounds_them
     assert integers.tolist() == [[-101, 154, 3, -3, 1]] * 9
 
 
-@pytest.mark.parametrize("way", ["reference", "optimized"])
+@pytest.mark.parametrize("kernels", ["BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"], ids=["reference", "optimized"])
 @pytest.mark.parametrize("count", [16, 19])
 @pytest.mark.parametrize("rows", [3, 400])
-def test_every_value_is_quantized_to_the_step_that_litert_gives_it(rows: int, count: int, way: str) -> None:
+def test_every_value_is_quantized_to_the_step_that_litert_gives_it(
+    rows: int, count: int, kernels: str, litert: Callable[..., Any]
+) -> None:
     """Weights that are 1 on the diagonal show each step; values of few digits make halves."""
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     random = np.random.default_rng(count)
     values = random.normal(0.3, 1, (rows, count)).astype(np.float32)
     values[: rows // 2] = np.round(values[: rows // 2] * 20) / 20
     source, weights = Spec("float32", [rows, count]), Spec("int8", [count, count], [1.0], [0], data=np.eye(count, dtype=np.int8))
     options = FullyConnectedOptions(asymmetric_quantize_inputs=True)
     model = one_op_model("FULLY_CONNECTED", [source, weights], [Spec("float32", [rows, count])], options, version=9)
-    kinds = litert.OpResolverType
-    kind = kinds.BUILTIN_REF if way == "reference" else kinds.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    theirs = litert.Interpreter(model_content=model, experimental_op_resolver_type=kind)
-    theirs.allocate_tensors()
-    theirs.set_tensor(theirs.get_input_details()[0]["index"], values)
-    theirs.invoke()
-    expected = theirs.get_tensor(theirs.get_output_details()[0]["index"])
-    np.testing.assert_array_equal(run_op(model, values)[0], expected)
+    np.testing.assert_array_equal(run_op(model, values)[0], litert(model, values, kernels=kernels)[0])
 
 
 def test_rounding_to_even_keeps_zero_and_rounds_halves_to_even() -> None:

@@ -16,7 +16,7 @@ from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import CustomOptionsError, PrepareError
 from oplet.schema.options import BatchMatMulOptions, SoftmaxOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.testing import OpContract, run_op
+from oplet.testing import OpContract, litert_interpreter, run_op
 from oplet.testing.graphs import Graph, Op, graph_model
 from oplet.testing.one_op import Spec
 
@@ -44,10 +44,6 @@ def model(*operands: Array, output: tuple[int, ...] | None = None, attributes: A
     main = Graph({**tensors, "y": Spec(dtype, list(shape))}, given, "y", [Op("STABLEHLO_COMPOSITE", given, "y", options)])
     zero = {**tensors, "z": np.zeros((), dtype), "y": tensors["q"]}
     return graph_model(main, Graph(zero, given, "y", [Op("MUL", "q z", "y")]))
-
-
-def run(content: bytes, *operands: Array, make: Any = Interpreter, **arguments: Any) -> Array:
-    return np.asarray(run_op(content, *operands, interpreter=make, **arguments)[0])
 
 
 def formula(
@@ -93,7 +89,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Array], dict[str, float]]:
 @given(cases())
 def test_any_heads_masks_and_attributes_give_the_formula(case: tuple[list[Array], dict[str, float]]) -> None:
     operands, attributes = case
-    output = run(model(*operands, attributes=attributes), *operands)
+    output = run_op(model(*operands, attributes=attributes), *operands)[0]
     np.testing.assert_allclose(output, formula(*operands, **attributes), rtol=1e-5, atol=1e-5)  # type: ignore[arg-type]
 
 
@@ -107,7 +103,7 @@ def test_work_that_is_done_in_parts_gives_the_formula(
 ) -> None:
     operands = [normal(batch, time, heads, 8), normal(batch, length, groups, 8), normal(batch, length, groups, 8)]
     operands.append(normal(batch, 1, time, length))
-    output = run(model(*operands), *operands, num_threads=threads)
+    output = run_op(model(*operands), *operands, num_threads=threads)[0]
     np.testing.assert_allclose(output, formula(*operands), rtol=1e-5, atol=1e-5)
 
 
@@ -135,12 +131,11 @@ def _operands(batch: int, time: int, heads: int, size: int, length: int) -> list
 @pytest.mark.parametrize("masked", [-np.inf, float(np.finfo(np.float32).min), -1e30, -1e9, -100.0, -90.0, -0.0])
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_masks_of_every_size_do_what_they_do_in_xnnpack(groups: int, masked: float) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     operands = [normal(1, 3, 4, 8), normal(1, 6, groups, 8), normal(1, 6, groups, 8), np.zeros((1, 1, 3, 6), np.float32)]
     operands[3][0, 0, 0, 2:] = masked
     operands[3][0, 0, 1, :] = masked  # nothing to attend to
     content = model(*operands)
-    ours, theirs = (run(content, *operands, make=make) for make in (Interpreter, litert.Interpreter))
+    ours, theirs = (run_op(content, *operands, interpreter=make)[0] for make in (Interpreter, litert_interpreter()))
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
     assert np.isnan(ours[0, 1]).all() == math.isinf(masked)
 
@@ -148,7 +143,6 @@ def test_masks_of_every_size_do_what_they_do_in_xnnpack(groups: int, masked: flo
 @settings(max_examples=40, deadline=None)
 @given(cases())
 def test_what_xnnpack_takes_it_computes_alike(case: tuple[list[Array], dict[str, float]]) -> None:
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
     operands, attributes = case
     q, k, v, *masks = operands
     v = v.repeat(9, -1)[..., : q.shape[-1]]
@@ -158,7 +152,7 @@ def test_what_xnnpack_takes_it_computes_alike(case: tuple[list[Array], dict[str,
     masks = [np.broadcast_to(mask, (*mask.shape[:-1], k.shape[1])).copy() for mask in masks]
     operands = [q, k, np.ascontiguousarray(v), *masks]
     content = model(*operands, attributes=attributes)
-    ours, theirs = (run(content, *operands, make=make) for make in (Interpreter, litert.Interpreter))
+    ours, theirs = (run_op(content, *operands, interpreter=make)[0] for make in (Interpreter, litert_interpreter()))
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
@@ -166,7 +160,7 @@ def test_what_xnnpack_takes_it_computes_alike(case: tuple[list[Array], dict[str,
 def test_half_precision_is_computed_in_single_precision(groups: int) -> None:
     operands = [normal(2, 3, 4, 8), normal(2, 6, groups, 8), normal(2, 6, groups, 8), normal(1, 1, 3, 6)]
     operands = [each.astype(np.float16) for each in operands]
-    output = run(model(*operands), *operands)
+    output = run_op(model(*operands), *operands)[0]
     assert output.dtype == np.float16
     np.testing.assert_allclose(output, formula(*operands).astype(np.float16), rtol=1e-3, atol=1e-5)
 
@@ -179,7 +173,7 @@ def test_constant_operands_are_folded() -> None:
         {"a": spec, "q": q, "k": k, "v": v, "y": spec, "z": spec}, "a", "z",
         [Op("STABLEHLO_COMPOSITE", "q k v", "y", options), Op("ADD", "a y", "z")],
     )  # fmt: skip
-    np.testing.assert_allclose(run(graph_model(main), np.zeros_like(q)), formula(q, k, v), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run_op(graph_model(main), np.zeros_like(q))[0], formula(q, k, v), rtol=1e-5, atol=1e-5)
 
 
 def usual() -> list[Array]:
@@ -229,19 +223,19 @@ def test_what_is_not_known_is_left_to_the_decomposition(operands: list[Array], a
 
 def test_attributes_that_are_garbage_are_refused() -> None:
     with pytest.raises(CustomOptionsError, match="composite attributes are not a FlexBuffer"):
-        run(model(*usual(), attributes=b"\x07" * 40))
+        run_op(model(*usual(), attributes=b"\x07" * 40))
 
 
 def test_whole_numbers_and_nothing_at_all_are_attributes_too() -> None:
     operands = usual()
-    output = run(model(*operands, attributes={"scale": None, "logit_cap": 3}), *operands)
+    output = run_op(model(*operands, attributes={"scale": None, "logit_cap": 3}), *operands)[0]
     np.testing.assert_allclose(output, formula(*operands, logit_cap=3), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 4, 8), (1, 0, 4, 8)])
 def test_attention_of_nothing_is_nothing(shape: tuple[int, ...]) -> None:
     operands = [normal(*shape), normal(shape[0], 6, 2, 8), normal(shape[0], 6, 2, 8)]
-    assert run(model(*operands), *operands).shape == shape
+    assert run_op(model(*operands), *operands)[0].shape == shape
 
 
 def with_decomposition(*ops: Op, **tensors: Any) -> tuple[bytes, list[Array]]:
@@ -282,12 +276,12 @@ ADD = Op("ADD", "s mask", "t")
 )  # fmt: skip
 def test_a_mask_that_only_the_decomposition_has_is_used(ops: tuple[Op, ...], tensors: dict[str, Any]) -> None:
     content, operands = with_decomposition(*ops, **tensors)
-    np.testing.assert_allclose(run(content, *operands), formula(*operands, MASK), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run_op(content, *operands)[0], formula(*operands, MASK), rtol=1e-5, atol=1e-5)
 
 
 def test_a_decomposition_without_a_mask_needs_none() -> None:
     content, operands = with_decomposition(Op("TANH", "s", "u"), Op("MUL", "u z", "t"))
-    np.testing.assert_allclose(run(content, *operands), formula(*operands), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run_op(content, *operands)[0], formula(*operands), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -307,10 +301,10 @@ def test_a_decomposition_that_may_have_another_mask_runs(
     content, operands = with_decomposition(*ops, **tensors)
     if reason is None:
         with pytest.raises(PrepareError, match="do not broadcast|broadcast"):
-            run(content, *operands)
+            run_op(content, *operands)
         return
     assert f"it is given no mask, and its decomposition may have one of its own {reason}" in _why(content)
-    assert not run(content, *operands).any()
+    assert not run_op(content, *operands)[0].any()
 
 
 def _why(content: bytes) -> str:
@@ -320,13 +314,14 @@ def _why(content: bytes) -> str:
 
 
 def test_another_package_s_attention_goes_before_this_one() -> None:
-    def prepare(context: Any, node: Any) -> None:
-        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
     resolver = MutableOpResolver()
-    resolver.add_composite(NAME, Registration(prepare=prepare, invoke=lambda context, node: node.outputs[0].data.fill(7)))
+    registration = Registration(
+        prepare=lambda context, node: context.resize_tensor(node.outputs[0], node.inputs[0].shape),
+        invoke=lambda context, node: node.outputs[0].data.fill(7),
+    )
+    resolver.add_composite(NAME, registration)
     operands = usual()
-    assert (run(model(*operands), *operands, op_resolver=resolver) == 7).all()
+    assert (run_op(model(*operands), *operands, op_resolver=resolver)[0] == 7).all()
 
 
 CONTRACT = [normal(1, 3, 4, 8), normal(1, 6, 2, 8), normal(1, 6, 2, 8), normal(1, 1, 3, 6)]

@@ -10,7 +10,7 @@ import pytest
 
 from oplet.errors import OpletError
 from oplet.schema.stablehlo_options import StablehloConvolutionOptions, StablehloDotGeneralOptions
-from oplet.testing import one_op_model, run_op
+from oplet.testing import call_op
 from oplet.testing.one_op import Spec
 
 
@@ -23,9 +23,7 @@ def draw(type: Any, *shape: int) -> np.ndarray:
 
 
 def run(op: str, a: np.ndarray, b: np.ndarray, result: Any, options: Any, rank: int) -> np.ndarray:
-    return run_op(one_op_model(op, [Spec(a.dtype, a.shape), Spec(b.dtype, b.shape)], [Spec(result, (1,) * rank)], options), a, b)[
-        0
-    ]
+    return call_op(op, [a, b], [Spec(result, (1,) * rank)], options)[0]
 
 
 @pytest.mark.parametrize(

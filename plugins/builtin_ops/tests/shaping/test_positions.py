@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oplet.errors import OpletError
-from oplet.testing import one_op_model, run_op
+from oplet.testing import call_op
 from oplet.testing.one_op import Spec
 
 Array = np.ndarray[Any, Any]
@@ -16,10 +16,8 @@ VALUES = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def run(op: str, operands: list[Array], constant: list[bool], type: Any) -> Array:
-    inputs = [a if fixed else Spec(a.dtype, a.shape) for a, fixed in zip(operands, constant)]
-    return run_op(
-        one_op_model(op, inputs, [Spec(type, (1,))], version=1), *(a for a, fixed in zip(operands, constant) if not fixed)
-    )[0]
+    inputs = [Spec(a.dtype, a.shape, data=a) if fixed else a for a, fixed in zip(operands, constant)]
+    return call_op(op, inputs, [Spec(type, (1,))])[0]
 
 
 @pytest.mark.parametrize("constant", [True, False])

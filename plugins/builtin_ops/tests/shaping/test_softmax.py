@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,20 +35,17 @@ def test_floats_follow_the_formula_without_a_warning(shape: tuple[int, ...], bet
 )
 @pytest.mark.parametrize("scale", [0.001, 0.05, 0.7])
 @pytest.mark.parametrize("shape", [(1, 200), (6, 1), (4, 3, 17)])
-def test_integers_equal_litert(given: str, made: str, scale: float, shape: tuple[int, ...]) -> None:
-    tflite = pytest.importorskip("ai_edge_litert.interpreter")
+def test_integers_equal_litert(given: str, made: str, scale: float, shape: tuple[int, ...], litert: Callable[..., Any]) -> None:
     limits = np.iinfo(given)
     x = np.random.default_rng(1).integers(limits.min, limits.max, shape, endpoint=True).astype(given)
     model = one_op_model("SOFTMAX", [Spec(given, shape, scale, 0)], [Spec(made, shape, *OUTPUTS[made])], SoftmaxOptions(beta=0.8))
-    reference = {"experimental_op_resolver_type": tflite.OpResolverType.BUILTIN_REF}
-    np.testing.assert_array_equal(run_op(model, x)[0], run_op(model, x, interpreter=tflite.Interpreter, **reference)[0])
+    np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x)[0])
 
 
-def test_float16_equals_litert() -> None:
-    tflite = pytest.importorskip("ai_edge_litert.interpreter")
+def test_float16_equals_litert(litert: Callable[..., Any]) -> None:
     x = (np.random.default_rng(2).standard_normal((7, 40)) * 5).astype(np.float16)
     model = one_op_model("SOFTMAX", [Spec("float16", x.shape)], [Spec("float16", x.shape)], SoftmaxOptions(beta=0.7))
-    expected = run_op(model, x, interpreter=tflite.Interpreter)[0]
+    expected = litert(model, x, kernels=None)[0]
     np.testing.assert_allclose(run_op(model, x)[0].astype(float), expected.astype(float), rtol=1e-3, atol=1e-7)
 
 

@@ -11,7 +11,7 @@ import pytest
 from oplet import Interpreter, TensorType
 from oplet.errors import OpletError
 from oplet.schema import stablehlo_options as options
-from oplet.testing import one_op_model, run_op
+from oplet.testing import call_op, one_op_model, run_op
 from oplet.testing.one_op import Spec
 
 VALUES = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -24,8 +24,7 @@ def longs(*values: int) -> np.ndarray:
 def run(op: str, arrays: Any, shape: Any, table: Any = None) -> np.ndarray:
     inputs = [np.asarray(array) for array in arrays]
     type = inputs[0].dtype if inputs else np.dtype(np.float32)
-    model = one_op_model(f"STABLEHLO_{op}", [Spec(a.dtype, a.shape) for a in inputs], [Spec(type, shape)], table)
-    return run_op(model, *inputs)[0]
+    return call_op(f"STABLEHLO_{op}", inputs, [Spec(type, shape)], table)[0]
 
 
 CASES = {
