@@ -1,4 +1,4 @@
-"""Delegates by name: what packages bring and `load_delegate` looks up."""
+"""Registry of delegates, in which `load_delegate` finds those of installed packages by name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["DelegateEntry", "DelegateRegistry"]
 
 @dataclass(frozen=True)
 class DelegateEntry:
-    """A delegate that can be asked for by name.
+    """A registered delegate.
 
     Attributes:
-        name: the name.
-        factory: takes the options and returns the delegate; or "module:NAME" of it.
-        provenance: which package brought it.
+        name: its name.
+        factory: a function that takes the options and returns the delegate, or its "module:NAME".
+        provenance: the package that it comes from.
     """
 
     name: str
@@ -29,18 +29,18 @@ class DelegateEntry:
     provenance: Provenance
 
     def create(self, options: Mapping[str, Any] | None = None) -> Delegate:
-        """Make the delegate.
+        """Create the delegate.
 
         Raises:
             PluginError: its module or factory cannot be imported.
-            DelegateLoadError: it refuses its options.
+            DelegateLoadError: the factory refuses the options.
         """
         factory = self.factory
         if isinstance(factory, str):
             module, _, name = factory.partition(":")
             try:
                 factory = getattr(importlib.import_module(module), name)
-            except failures() as error:  # whatever a stranger's module does while it is imported
+            except failures() as error:  # importing runs code of other packages
                 raise PluginError(
                     f"The delegate '{self.name}' of {self.provenance} cannot be imported from '{self.factory}': "
                     f"{text_of(error, named=True)}; upgrade or uninstall that package."
@@ -48,7 +48,7 @@ class DelegateEntry:
         try:
             delegate = factory(dict(options or {}))
             if isinstance(delegate, Delegate):
-                delegate.name = self.name  # reports call it what it was asked for by
+                delegate.name = self.name  # reports use the name by which it was loaded
                 delegate.provenance = self.provenance
             return delegate
         except failures() as error:
@@ -58,7 +58,7 @@ class DelegateEntry:
 
 
 class DelegateRegistry:
-    """Delegates by name; a plugin's `register_delegates` adds to it.
+    """The delegates by name, to which `register_delegates` of a plugin adds its own.
 
     Example:
         >>> from oplet import Delegate, DelegateRegistry
@@ -73,14 +73,15 @@ class DelegateRegistry:
         self._entries: dict[str, list[DelegateEntry]] = {}
 
     def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str) -> None:
-        """Offer a delegate.
+        """Register a delegate.
 
         Args:
-            name: by which `load_delegate` finds it.
-            factory: takes a mapping of options and returns a Delegate (a Delegate class will do), or "module:NAME" of it.
+            name: the name by which `load_delegate` finds it.
+            factory: a function that takes a mapping of options and returns a Delegate, such as a Delegate class; or its
+                "module:NAME".
 
         Raises:
-            DelegateError: the name is empty or the factory is none.
+            DelegateError: the name is empty, or the factory is neither callable nor a "module:NAME".
         """
         if not isinstance(name, str) or not name:
             raise DelegateError(f"A delegate is registered under {name!r}, which is not a name.")
@@ -89,16 +90,16 @@ class DelegateRegistry:
         self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance))
 
     def merge(self, other: DelegateRegistry) -> None:
-        """Take over every entry of another registry, with its provenance."""
+        """Add every entry of another registry, with its provenance."""
         for entry in other.entries():
             self._entries.setdefault(entry.name, []).append(entry)
 
     def entries(self) -> Iterator[DelegateEntry]:
-        """All entries, by name."""
+        """All entries, sorted by name."""
         return (entry for name in sorted(self._entries) for entry in self._entries[name])
 
     def find(self, name: str) -> DelegateEntry:
-        """The entry of that name; "distribution:name" chooses where two packages bring one.
+        """The entry of a delegate, by its name or by "distribution:name" where several packages have one of that name.
 
         Raises:
             DelegateLoadError: there is none, or more than one.

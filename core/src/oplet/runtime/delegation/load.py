@@ -1,4 +1,4 @@
-"""Delegates by name, as the installed packages bring them."""
+"""`load_delegate`: delegates of installed packages, by name."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["load_delegate"]
 
 
 def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
-    """Make a delegate that an installed package brings.
+    """A new delegate of an installed package.
 
     Args:
         library: the delegate's name, as `oplet plugins` lists it.
-        options: what it is to be told.
+        options: the delegate's options by name.
 
     Raises:
         DelegateLoadError: no package brings it, or it refuses the options (a ValueError, as LiteRT raises).
