@@ -2,9 +2,9 @@
 
 usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE]
 
-FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with code in C has a wheel for each platform that its
-`hatch_build.py` names, compiled here for all of them by ziglang (`pip install ziglang`); without it, one for this platform. With --tag
-the exit code is 1 where the tag is not that of the version, CHANGELOG.md has no section of it, or ziglang is missing.
+FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with C code gets one wheel for each platform that its
+`hatch_build.py` lists, cross-compiled by ziglang (`pip install ziglang`); without ziglang, one wheel for this platform. With --tag the
+exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, or if ziglang is missing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def has_ziglang() -> bool:
 
 
 def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Path]:
-    """Build one package into the folder `target`: the source distribution, and wheels of nothing but that.
+    """Build a package into the folder `target`: the source distribution, and wheels from that alone.
 
     Args:
         platforms: some of `targets`, for a wheel each; one for this platform unless given.
