@@ -26,7 +26,8 @@ TARGETS = {
     "aarch64-linux-musl": "musllinux_1_1_aarch64",
 }
 NAME = "liboplet_native.so"
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-s", f"-Wl,-soname,{NAME}"]
+#: -Bsymbolic: its functions call one another, and not those of the same names that somebody else made global.
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-s", "-Wl,-Bsymbolic", f"-Wl,-soname,{NAME}"]
 
 
 def target() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import shutil
 import subprocess
@@ -36,13 +37,17 @@ def is_there(compiler: str) -> bool:
     return importlib.util.find_spec("ziglang") is not None if compiler == "ziglang" else shutil.which("g++") is not None
 
 
-@pytest.fixture(scope="session", params=COMPILERS)
-def build(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """Compile a file of `sources/` by its name, once for each compiler; the test runs once with each."""
-    compiler = request.param
-    if not is_there(compiler):
-        pytest.skip(f"there is no {compiler} here")
-    return _builder(compiler, tmp_path_factory.mktemp(compiler))
+@pytest.fixture(scope="session")
+def build_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compile]:
+    """By the name of a compiler: what compiles a file of `sources/` by its name."""
+
+    @functools.cache
+    def builder(compiler: str) -> Compile:
+        if not is_there(compiler):
+            pytest.skip(f"there is no {compiler} here")
+        return _builder(compiler, tmp_path_factory.mktemp(compiler))
+
+    return builder
 
 
 @pytest.fixture(scope="session")

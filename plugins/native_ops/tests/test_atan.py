@@ -10,6 +10,7 @@ import pytest
 
 from oplet import Interpreter, MutableOpResolver
 from oplet_native_ops import load_ops
+from oplet_native_ops.shim.opening import open_library
 
 MODEL = Path(__file__).parents[3] / "examples" / "atan" / "atan.tflite"
 #: The five values of the guide, and what the model gives for them: atan(x + 1).
@@ -31,8 +32,17 @@ def run(interpreter: Interpreter, x: Any) -> Any:
     return interpreter.get_tensor(outward["index"])
 
 
-@pytest.mark.parametrize("source", FORMS)
-def test_the_guides_operator_gives_the_guides_values(build: Any, source: str) -> None:
+#: The first time that ziglang compiles C++ it makes a C++ library, which takes minutes.
+WAYS = [
+    pytest.param(compiler, source, marks=[pytest.mark.slow] if compiler == "ziglang" and source.endswith(".cc") else [])
+    for compiler in ("gcc", "ziglang")
+    for source in FORMS
+]
+
+
+@pytest.mark.parametrize(("compiler", "source"), WAYS)
+def test_the_guides_operator_gives_the_guides_values(build_with: Any, compiler: str, source: str) -> None:
+    build = build_with(compiler)
     resolver = load_ops(build(source), FORMS[source])
     interpreter = Interpreter(str(MODEL), op_resolver=resolver)
     interpreter.allocate_tensors()
@@ -66,11 +76,9 @@ def test_several_libraries_go_together(build_once: Any) -> None:
 
 
 def test_init_and_free_balance_and_prepare_runs_for_each_shape(build_once: Any) -> None:
-    import ctypes
-
     path = build_once("atan_with_data.cc")
     resolver = load_ops(path)
-    count = ctypes.CDLL(path).AtanCount
+    count = open_library(path).functions.AtanCount
     before = [count(i) for i in range(4)]
     interpreter = Interpreter(str(MODEL), op_resolver=resolver)
     interpreter.allocate_tensors()

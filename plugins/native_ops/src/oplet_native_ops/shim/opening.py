@@ -3,7 +3,7 @@
 The loader looks for what a new library leaves undefined among the libraries of the program itself, then among those that were asked
 for by the same `dlopen`. So an otherwise empty file that needs first our library and then theirs, opened for itself alone
 (RTLD_LOCAL), binds the second to the first. Nothing becomes global: TensorFlow, which exports functions of the same names, is not
-hijacked, nor are we; and their file is not touched.
+hijacked; and their file is not touched. Where somebody made such functions global, ours are put before them (RTLD_DEEPBIND).
 """
 
 from __future__ import annotations
@@ -118,13 +118,23 @@ def _open(path: str) -> NativeLibrary:
             scope = _open_bound(path)
         except OSError as again:
             raise PluginError(f"{name} cannot be loaded: {_reason(info, ours, again)}") from again
-    functions = ctypes.CDLL(path, mode=_MODE)  # the same one, which is there by now
+    functions = ctypes.CDLL(path, mode=_MODE)  # the same one, which is there by now and stays as it was bound
     functions.__dict__["scope"] = scope
     return NativeLibrary(path, info, functions)
 
 
 def _open_bound(path: str) -> ctypes.CDLL:
-    return _open_bytes(empty_library(_header(), [str(library_path()), path]))
+    mode = _MODE
+    if _are_global(("TfLiteOperatorCreate", "TfLiteIntArrayCreate", "TfLiteTensorRealloc")):
+        if not hasattr(os, "RTLD_DEEPBIND"):
+            raise OSError("another library of this program has made functions of LiteRT's C API global, which this system puts first")
+        mode |= os.RTLD_DEEPBIND  # not otherwise: it also puts aside an allocator that the program was started with
+    return _open_bytes(empty_library(_header(), [str(library_path()), path]), mode)
+
+
+def _are_global(names: tuple[str, ...]) -> bool:
+    program = ctypes.CDLL(None)
+    return any(hasattr(program, name) for name in names)
 
 
 _standing_in: dict[str, ctypes.CDLL] = {}
@@ -141,19 +151,19 @@ def _header() -> bytes:
         return file.read(64)
 
 
-def _open_bytes(library: bytes) -> ctypes.CDLL:
+def _open_bytes(library: bytes, mode: int = _MODE) -> ctypes.CDLL:
     """Open a library that is in no file of the user's."""
     try:
         with tempfile.NamedTemporaryFile(prefix="oplet", suffix=".so") as file:
             file.write(library)
             file.flush()
-            return ctypes.CDLL(file.name, mode=_MODE)
+            return ctypes.CDLL(file.name, mode=mode)
     except OSError:
         # No folder for temporary files, or one that nothing may be executed from. The descriptor stays open: the loader knows
         # libraries by their paths, and this path would be another file's later.
         descriptor = os.memfd_create("oplet")
         os.write(descriptor, library)
-        return ctypes.CDLL(f"/proc/self/fd/{descriptor}", mode=_MODE)
+        return ctypes.CDLL(f"/proc/self/fd/{descriptor}", mode=mode)
 
 
 def _reason(info: ElfInfo, ours: ElfInfo, error: OSError) -> str:

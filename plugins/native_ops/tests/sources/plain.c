@@ -1,0 +1,2 @@
+/* A library of no operators. */
+int answer(void) { return 42; }
