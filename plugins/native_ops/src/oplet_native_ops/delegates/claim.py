@@ -31,9 +31,7 @@ _METHODS = ("init", "free", "prepare", "invoke")
 _HOOKS: dict[str, Any] = {
     "replace": ctypes.CFUNCTYPE(_INT, Address, ctypes.POINTER(Registered), _ARRAY, Address),
     "preview": ctypes.CFUNCTYPE(_INT, Address, _ARRAY, ctypes.POINTER(Address), ctypes.POINTER(_INT)),
-    "metadata": ctypes.CFUNCTYPE(
-        _INT, Address, ctypes.c_char_p, ctypes.POINTER(Address), ctypes.POINTER(ctypes.c_size_t)
-    ),
+    "metadata": ctypes.CFUNCTYPE(_INT, Address, ctypes.c_char_p, ctypes.POINTER(Address), ctypes.POINTER(ctypes.c_size_t)),
     "acquire": ctypes.CFUNCTYPE(_INT, Address, _INT, ctypes.POINTER(Address)),
     "release": ctypes.CFUNCTYPE(_INT, Address, _INT),
     "skip": ctypes.CFUNCTYPE(_INT, Address, _INT),

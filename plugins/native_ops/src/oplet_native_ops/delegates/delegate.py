@@ -133,7 +133,9 @@ class NativeDelegate(Delegate):
         function = getattr(self._shim, f"oplet_native_delegate_copy_{way}")
         status = function(self.pointer, graph.pointer, number, tensor.index)
         if status:
-            raise DelegateError(f"{self.name} cannot copy the data of {tensor} {way} its buffer {number}: {_reason(graph, status)}")
+            raise DelegateError(
+                f"{self.name} cannot copy the data of {tensor} {way} its buffer {number}: {_reason(graph, status)}"
+            )
 
 
 def _reason(graph: DelegateGraph, status: int) -> str:

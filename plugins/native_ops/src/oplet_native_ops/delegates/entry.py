@@ -68,7 +68,9 @@ def _check(pointer: int, name: str) -> None:
         if not builder:
             raise DelegateError(f"The delegate that {name} makes has no Prepare, so it cannot claim anything.")
         if not mapped.has(builder, _BUILDER_BYTES, "r"):
-            raise DelegateError(f"The delegate that {name} makes has its functions at {builder:#x}, where the program has no memory.")
+            raise DelegateError(
+                f"The delegate that {name} makes has its functions at {builder:#x}, where the program has no memory."
+            )
         at = builder
         if not word(builder + 8):
             raise DelegateError(f"The delegate that {name} makes has no Prepare, so it cannot claim anything.")

@@ -160,5 +160,7 @@ def delegate_handle(name: str, handle: Any) -> int:
         InvokeError: it is none.
     """
     if not isinstance(handle, int) or not -(2**31) <= handle < 2**31:
-        raise InvokeError(f"{name} is given the buffer handle {handle!r}; the handles of compiled delegates are numbers of 32 bits.")
+        raise InvokeError(
+            f"{name} is given the buffer handle {handle!r}; the handles of compiled delegates are numbers of 32 bits."
+        )
     return int(handle)
