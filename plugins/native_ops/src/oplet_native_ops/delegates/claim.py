@@ -109,12 +109,13 @@ class Claim:
         for index in nodes:
             if not 0 <= index < count:
                 raise DelegateError(f"It {what} node {index}, which there is not: the subgraph has {count} nodes.")
-            if index in self._graph.withheld and index in plan:
-                raise DelegateError(f"It {what} node {index}, which it was not shown: {self._graph.withheld[index]}.")
         return nodes
 
     def _replace(self, _: int, given: Any, array: Any, delegate: int | None) -> None:
         nodes = self._nodes(array, "claims")
+        for index in nodes:
+            if index in self._graph.withheld and index in self._context.execution_plan:
+                raise DelegateError(f"It claims node {index}, which it was not shown: {self._graph.withheld[index]}.")
         if delegate != self._delegate.pointer:
             raise DelegateError("It claims nodes for another delegate than itself.")
         kernel, operator = self._kernel_of(given)

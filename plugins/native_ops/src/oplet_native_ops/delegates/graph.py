@@ -60,6 +60,7 @@ class DelegateGraph(NativeGraph):
 
     def __init__(self, context: DelegateContext) -> None:
         super().__init__(len(context.tensors), context.num_threads)
+        pointer = self.pointer or 0
         self.withheld: dict[int, str] = {}
         self.dynamic: dict[int, PartitionNode] = {}
         self._count = len(context.tensors)
@@ -69,7 +70,7 @@ class DelegateGraph(NativeGraph):
         self._kept: list[Any] = []
         self._kernels: list[int] = []
         self._operators: list[int] = []
-        self._end = weakref.finalize(self, _free, self.pointer, self._nodes, self._kernels, self._operators)
+        self._end = weakref.finalize(self, _free, pointer, self._nodes, self._kernels, self._operators)
 
     def close(self) -> None:
         """Nothing: the library may look at the graph as long as the interpreter lives, which `dispose` is for."""
