@@ -86,6 +86,7 @@ USES = {
     "twine": ("Apache-2.0", "checking what `oplet build` makes"),
     "typer": ("MIT", "the command"),
     "watchdog": ("Apache-2.0", "the programs in tests/programs"),
+    "ziglang": ("MIT", "compiling `oplet-native-ops`, for other platforms too, and libraries in tests"),
 }
 
 _CLASSIFIERS = {

@@ -1,18 +1,23 @@
 """Build the source distribution of every package, and of that its wheel.
 
-usage: python -m scripts.packages FOLDER [--tag TAG]
+usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE]
 
-FOLDER gets two folders: `plugins`, which is published first, and `core`. With --tag the exit code is 1 where the tag is not that
-of the version, or CHANGELOG.md has no section of it.
+FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with code in C has a wheel for each platform that its
+`hatch_build.py` names, compiled here for all of them by ziglang (`pip install ziglang`); without it, one for this platform. With --tag
+the exit code is 1 where the tag is not that of the version, CHANGELOG.md has no section of it, or ziglang is missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
 import re
+import runpy
 import sys
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from hatchling.builders.sdist import SdistBuilder
@@ -20,7 +25,10 @@ from hatchling.builders.wheel import WheelBuilder
 
 from scripts.walking import ROOT
 
-__all__ = ["build", "folders", "main", "version"]
+__all__ = ["build", "folders", "has_ziglang", "main", "targets", "version"]
+
+#: For which platform a package with code in C is built; see its `hatch_build.py`.
+_TARGET = "OPLET_NATIVE_TARGET"
 
 
 def folders(root: Path = ROOT) -> list[Path]:
@@ -35,8 +43,23 @@ def version(root: Path = ROOT) -> str:
     return str(found)
 
 
-def build(folder: Path, target: Path) -> list[Path]:
-    """Build one package into the folder `target`: the source distribution, and a wheel of nothing but that."""
+def targets(folder: Path) -> list[str]:
+    """The platforms that a package has wheels for, as ziglang calls them; none for a package without code in C."""
+    hook = folder / "hatch_build.py"
+    return list(runpy.run_path(str(hook))["TARGETS"]) if hook.exists() else []
+
+
+def has_ziglang() -> bool:
+    """Whether packages with code in C can be built for other platforms than this one."""
+    return importlib.util.find_spec("ziglang") is not None
+
+
+def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Path]:
+    """Build one package into the folder `target`: the source distribution, and wheels of nothing but that.
+
+    Args:
+        platforms: some of `targets`, for a wheel each; one for this platform unless given.
+    """
     [sdist] = SdistBuilder(str(folder)).build(directory=str(target), versions=["standard"])
     with tempfile.TemporaryDirectory() as scratch, tarfile.open(sdist) as archive:
         if hasattr(tarfile, "data_filter"):
@@ -44,8 +67,17 @@ def build(folder: Path, target: Path) -> list[Path]:
         else:
             archive.extractall(scratch)
         [alone] = Path(scratch).iterdir()
-        [wheel] = WheelBuilder(str(alone)).build(directory=str(target), versions=["standard"])
-    return [Path(sdist), Path(wheel)]
+        wheels = []
+        before = os.environ.get(_TARGET)
+        try:
+            for platform in platforms or [before or ""]:
+                os.environ[_TARGET] = platform
+                wheels += WheelBuilder(str(alone)).build(directory=str(target), versions=["standard"])
+        finally:
+            os.environ.pop(_TARGET)
+            if before is not None:
+                os.environ[_TARGET] = before
+    return [Path(sdist), *map(Path, wheels)]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -57,14 +89,21 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.packages", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tag", default="")
+    parser.add_argument("--only", default="", metavar="PACKAGE", help="the name of its folder")
     given = parser.parse_args(arguments)
     current = version()
     if given.tag and given.tag != f"v{current}":
         sys.exit(f"The tag is {given.tag}, and the version is {current}: tag v{current}, or change oplet.__version__ first.")
     if given.tag and not re.search(rf"^## {re.escape(current)} ", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE):
         sys.exit(f"CHANGELOG.md has no section of {current}: give what stands under Unreleased its version and date.")
-    for folder in folders():
-        for file in build(folder, given.folder / ("core" if folder.name == "core" else "plugins")):
+    if given.tag and not has_ziglang():
+        sys.exit("Wheels for other platforms are compiled by ziglang, which is not here: pip install ziglang.")
+    chosen = [folder for folder in folders() if given.only in ("", folder.name)]
+    if not chosen:
+        sys.exit(f"There is no package in a folder {given.only}; there are {', '.join(folder.name for folder in folders())}.")
+    for folder in chosen:
+        platforms = targets(folder) if has_ziglang() else []
+        for file in build(folder, given.folder / ("core" if folder.name == "core" else "plugins"), platforms):
             print(file)
 
 

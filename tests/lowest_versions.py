@@ -90,6 +90,20 @@ def mediapipe_ops() -> None:
     assert highest.ravel().tolist() == [5, 7, 13, 15]
 
 
+def native_ops() -> None:
+    """Without a compiler: the library is there and is bound, and a library that is none is refused."""
+    from oplet.errors import PluginError
+    from oplet_native_ops import include_dir, load_ops
+
+    assert (include_dir() / "tflite/c/c_api_opaque.h").is_file()
+    refused = ""
+    try:
+        load_ops(__file__)
+    except PluginError as error:
+        refused = str(error)
+    assert ("it is no ELF file" if sys.platform == "linux" else "64-bit Linux alone") in refused
+
+
 def signal_ops() -> None:
     options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
     [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
@@ -103,6 +117,7 @@ CHECKS = {
     "example_delegate": delegated("example"),
     "litert_delegate": delegated("litert"),
     "mediapipe_ops": mediapipe_ops,
+    "native_ops": native_ops,
     "numba_ops": numba_ops,
     "openvino_delegate": delegated("openvino"),
     "signal_ops": signal_ops,

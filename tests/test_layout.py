@@ -161,7 +161,7 @@ def test_the_core_never_imports_a_plugin() -> None:
 
 
 #: The core, and the packages whose rooms are held to the same measure.
-HOUSES = (CORE, ROOT / "plugins" / "numba_ops" / "src" / "oplet_numba_ops")
+HOUSES = (CORE, *(ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("native_ops", "numba_ops")))
 
 
 @pytest.mark.parametrize(
@@ -191,6 +191,7 @@ def test_no_module_of_the_core_is_longer_than_can_be_overlooked() -> None:
         "example_delegate",
         "litert_delegate",
         "mediapipe_ops",
+        "native_ops",
         "numba_ops",
         "openvino_delegate",
         "signal_ops",

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from email.parser import Parser
@@ -51,7 +52,7 @@ def test_what_is_built_of_a_package_alone_has_the_one_version(folder: Path, tmp_
     source = clone / "core/src/oplet/__init__.py"
     source.write_text(source.read_text("utf-8").replace(f'"{oplet.__version__}"', '"9.8.7"'), encoding="utf-8")
     dist, moved = tmp_path / "dist", tmp_path / "moved"
-    sdist, _ = packages.build(clone / folder.relative_to(ROOT), dist)
+    sdist, *_ = packages.build(clone / folder.relative_to(ROOT), dist)
     shutil.rmtree(clone)
     with tarfile.open(sdist) as archive:
         archive.extractall(moved)
@@ -59,7 +60,9 @@ def test_what_is_built_of_a_package_alone_has_the_one_version(folder: Path, tmp_
     [wheel] = (file for file in packages.build(alone, tmp_path / "again") if file.suffix == ".whl")
     name = tables(folder)["project"]["name"].replace("-", "_")
     assert sdist.name == f"{name}-9.8.7.tar.gz"
-    assert wheel.name == f"{name}-9.8.7-py3-none-any.whl"
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    has_code = sys.platform == "linux" and packages.targets(folder)
+    assert wheel.name == f"{name}-9.8.7-py3-none-{platform if has_code else 'any'}.whl"
     with zipfile.ZipFile(wheel) as archive:
         metadata = Parser().parsestr(archive.read(f"{name}-9.8.7.dist-info/METADATA").decode())
     assert metadata["Version"] == "9.8.7"

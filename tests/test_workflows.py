@@ -113,6 +113,7 @@ def test_changes_and_only_a_tag_of_a_version_start_them() -> None:
 def test_a_release_publishes_what_was_built_the_core_last_and_a_person_allows_it() -> None:
     jobs = workflow("release.yml")["jobs"]
     assert 'python -m scripts.packages dist --tag "$GITHUB_REF_NAME"' in commands("release.yml")
+    assert any("pip install" in command and "ziglang" in command for command in commands("release.yml"))
     assert jobs["publish"]["needs"] == "build"
     assert jobs["publish"]["environment"] == "pypi"
     published = [step["with"]["packages-dir"] for step in jobs["publish"]["steps"] if "pypi-publish@" in step["uses"]]
@@ -123,17 +124,25 @@ def test_a_release_builds_every_package(tmp_path: Path, capsys: pytest.CaptureFi
     packages.main([str(tmp_path)])
     told = {Path(line) for line in capsys.readouterr().out.splitlines()}
     assert told == {path for path in tmp_path.rglob("*") if path.is_file()}
+    made = 0
     for folder in packages.folders():
         name = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["name"].replace("-", "_")
         place = tmp_path / ("core" if folder.name == "core" else "plugins")
-        with zipfile.ZipFile(place / f"{name}-{oplet.__version__}-py3-none-any.whl") as wheel:
-            metadata = Parser().parsestr(wheel.read(f"{name}-{oplet.__version__}.dist-info/METADATA").decode())
-            assert metadata["Version"] == oplet.__version__
-            assert any(file.endswith("/py.typed") for file in wheel.namelist())
-            assert any(file.endswith("dist-info/licenses/LICENSE") for file in wheel.namelist())
+        wheels = list(place.glob(f"{name}-{oplet.__version__}-py3-none-*.whl"))
+        made += 1 + len(wheels)
+        platforms = packages.targets(folder) if packages.has_ziglang() else []
+        assert len(wheels) == max(1, len(platforms))
+        for file in wheels:
+            with zipfile.ZipFile(file) as wheel:
+                metadata = Parser().parsestr(wheel.read(f"{name}-{oplet.__version__}.dist-info/METADATA").decode())
+                assert metadata["Version"] == oplet.__version__
+                assert any(entry.endswith("/py.typed") for entry in wheel.namelist())
+                assert any(entry.endswith("dist-info/licenses/LICENSE") for entry in wheel.namelist())
+                # What is compiled is in the wheels of the platforms that it was compiled for, and nowhere else.
+                assert any(entry.endswith(".so") for entry in wheel.namelist()) is not file.name.endswith("-any.whl")
         with tarfile.open(place / f"{name}-{oplet.__version__}.tar.gz") as sdist:
             assert f"{name}-{oplet.__version__}/pyproject.toml" in sdist.getnames()
-    assert len(told) == 2 * len(packages.folders())
+    assert len(told) == made
 
 
 @pytest.mark.parametrize("tag", ["v9.9.9", oplet.__version__, "v0.1"])

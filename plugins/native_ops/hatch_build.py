@@ -1,7 +1,8 @@
 """The build hook: compiles `native/*.c` into the package, and gives the wheel its tag.
 
 The compiler is `$CC`, or the machine's (cc, gcc, clang), or else the one that pip brings (ziglang). With OPLET_NATIVE_TARGET the
-wheel is for another platform, one of `TARGETS`, which ziglang alone can do: `native_wheels.py` makes them all.
+wheel is for another platform, one of `TARGETS`, which ziglang alone can do; in the repository
+`python -m scripts.packages FOLDER --only native_ops` makes them all.
 """
 
 from __future__ import annotations
@@ -27,7 +28,17 @@ TARGETS = {
 }
 NAME = "liboplet_native.so"
 #: -Bsymbolic: its functions call one another, and not those of the same names that somebody else made global.
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-s", "-Wl,-Bsymbolic", f"-Wl,-soname,{NAME}"]
+FLAGS = [
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-Wl,-s",
+    "-Wl,-Bsymbolic",
+    f"-Wl,-soname,{NAME}",
+]
 
 
 def target() -> str:
@@ -58,8 +69,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
         """Compile, into the package itself for an editable installation, else aside.
 
         Raises:
-            SystemExit: there is no compiler, or it fails.
+            SystemExit: there is no compiler, it fails, or the target is none.
         """
+        if target() and target() not in TARGETS:
+            sys.exit(f"OPLET_NATIVE_TARGET is {target()!r}; it must be one of {', '.join(TARGETS)}.")
         if not is_supported():
             return
         editable = version == "editable"
@@ -76,10 +89,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
     def compile(self, made: Path) -> None:
         """Write the library to `made`, in one step, as another process may have the one that is there open."""
         command = compiler()
-        if target() and target() not in TARGETS:
-            sys.exit(f"OPLET_NATIVE_TARGET is {target()!r}; it must be one of {', '.join(TARGETS)}.")
         if "ziglang" in command and importlib.util.find_spec("ziglang") is None:
-            sys.exit("oplet-native-ops needs a C compiler: install gcc or clang, or `pip install ziglang`, then install it again.")
+            sys.exit(
+                "oplet-native-ops needs a C compiler: install gcc or clang, or `pip install ziglang`, then install it again."
+            )
         if target():
             command = [*command, "-target", target()]
         sources = sorted(map(str, Path(self.root, "native").glob("*.c")))

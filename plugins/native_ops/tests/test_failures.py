@@ -48,8 +48,16 @@ def fails(library: str, function: str, output: Spec = X) -> BaseException:
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        ("Register_INIT_FAILS", PrepareError, r"fails to initialize: no table of 3 GB\. Node number 0 \(Op\) failed to initialize"),
-        ("Register_PREPARE_FAILS", PrepareError, r"refuses it: .*failures\.cc:\d+ .*kTfLiteInt8 \(FLOAT32 != INT8\)\. Node number 0"),
+        (
+            "Register_INIT_FAILS",
+            PrepareError,
+            r"fails to initialize: no table of 3 GB\. Node number 0 \(Op\) failed to initialize",
+        ),
+        (
+            "Register_PREPARE_FAILS",
+            PrepareError,
+            r"refuses it: .*failures\.cc:\d+ .*kTfLiteInt8 \(FLOAT32 != INT8\)\. Node number 0",
+        ),
         ("Register_PREPARE_IS_SILENT", PrepareError, "refuses it, with kTfLiteDelegateError and without a reason"),
         ("Register_INVOKE_FAILS", InvokeError, r"fails: the first value is 0\.0, which is not above 0\. Node number 0"),
         ("Register_INVOKE_IS_SILENT", InvokeError, "fails, with kTfLiteApplicationError and without a reason"),
@@ -122,13 +130,15 @@ def test_functions_that_are_not_named_are_all_tried_and_the_first_bad_one_is_tol
 
 def test_two_functions_that_return_the_same_operator_must_be_chosen_between(build_once: Any) -> None:
     path = build_once("atan_operator.cc", "-DTWICE")
-    with pytest.raises(PluginError, match=r'both return the operator Atan of version 1; name the one to use: load_ops'):
+    with pytest.raises(PluginError, match=r"both return the operator Atan of version 1; name the one to use: load_ops"):
         load_ops(path)
     assert load_ops(path, "AtanOpRegistration").versions("Atan") == [1]
 
 
 def test_an_operator_that_does_not_say_its_name_needs_one(build_once: Any) -> None:
-    with pytest.raises(PluginError, match=r'does not say its name; .*load_ops\(path, \{"NameOfTheOp": "tflite::ops::custom::Register_ATAN"\}\)'):
+    with pytest.raises(
+        PluginError, match=r'does not say its name; .*load_ops\(path, \{"NameOfTheOp": "tflite::ops::custom::Register_ATAN"\}\)'
+    ):
         load_ops(build_once("atan_struct.cc"))
 
 

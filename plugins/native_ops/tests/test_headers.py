@@ -59,7 +59,7 @@ def test_every_function_of_the_api_is_declared_and_exported() -> None:
         text = re.sub(r"^#define(?:.*\\\n)*.*$", "", text, flags=re.M)
         declared |= set(re.findall(r"\b(TfLite\w+)\(", text))
     exported = set(read_elf(str(library_path())).functions)
-    assert FUNCTIONS <= declared
+    assert declared >= FUNCTIONS
     assert declared - {"TfLiteQuantizationClone"} <= exported
     assert len(FUNCTIONS) > 120
     assert "_Z23TfLiteQuantizationCloneRK18TfLiteQuantization" in exported

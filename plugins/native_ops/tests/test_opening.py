@@ -86,13 +86,18 @@ def test_a_name_without_folder_is_looked_for_where_the_loader_looks(
 
 
 def test_functions_that_are_missing_are_named(build_once: Any) -> None:
-    with pytest.raises(PluginError, match=r"lacks\.so cannot be loaded: it calls TfLiteInterpreter\w+, TfLiteInterpreter\w+, which are not in LiteRT's public C API"):
+    with pytest.raises(
+        PluginError,
+        match=r"lacks\.so cannot be loaded: it calls TfLiteInterpreter\w+, TfLiteInterpreter\w+, which are not in LiteRT's public C API",
+    ):
         load_ops(build_once("lacks.c"), {"Op": "LacksOperator"})
 
 
 def test_operators_of_a_runtime_that_the_library_brings_are_refused(build_once: Any) -> None:
     path = build_once("own_runtime.c", "-Wl,-Bsymbolic")
-    with pytest.raises(PluginError, match=r"is no TfLiteRegistration: its \w+ is no function\. .*a library with a LiteRT of its own"):
+    with pytest.raises(
+        PluginError, match=r"is no TfLiteRegistration: its \w+ is no function\. .*a library with a LiteRT of its own"
+    ):
         load_ops(path)
 
 
@@ -119,6 +124,7 @@ def test_a_damaged_file_is_refused_and_never_more(tmp_path: Path) -> None:
     whole = library_path().read_bytes()
     path = tmp_path / "damaged.so"
     random = np.random.default_rng(5)
+    refused = 0
     for case in range(400):
         data = bytearray(whole)
         if case % 2:
@@ -129,8 +135,9 @@ def test_a_damaged_file_is_refused_and_never_more(tmp_path: Path) -> None:
         path.write_bytes(data)
         try:
             read_elf(str(path))
-        except ElfError as error:
-            assert str(error)
+        except ElfError:
+            refused += 1
+    assert refused > 100
 
 
 def test_functions_of_the_same_names_that_somebody_made_global_are_not_taken(build_once: Any) -> None:

@@ -94,7 +94,10 @@ def test_strings_go_in_and_come_out(ops: MutableOpResolver) -> None:
 
 def test_constant_strings_are_there_before_the_first_run(ops: MutableOpResolver) -> None:
     [found] = run_op(
-        one_op_model("Capitals", [Spec(TensorType.STRING, [2], data=np.array([b"a", b"bc"], object))], [Spec(TensorType.STRING, [2])]), op_resolver=ops
+        one_op_model(
+            "Capitals", [Spec(TensorType.STRING, [2], data=np.array([b"a", b"bc"], object))], [Spec(TensorType.STRING, [2])]
+        ),
+        op_resolver=ops,
     )
     assert found.tolist() == [b"A", b"BC"]
 
@@ -140,7 +143,12 @@ def test_a_builtin_operator_is_replaced_and_gets_its_options_as_a_struct(build_o
     [found] = run_op(model, x, op_resolver=load_ops(build_once("operators.cc"), "LeakyOperator"))
     assert found.tolist() == [1, 500, 2, 500, 3, 500]
     options = Pool2DOptions(
-        padding=Padding.VALID, stride_w=2, stride_h=3, filter_width=4, filter_height=5, fused_activation_function=ActivationFunctionType.RELU6
+        padding=Padding.VALID,
+        stride_w=2,
+        stride_h=3,
+        filter_width=4,
+        filter_height=5,
+        fused_activation_function=ActivationFunctionType.RELU6,
     )
     model = one_op_model("AVERAGE_POOL_2D", [Spec("float32", [1, 5, 5, 1])], [FLOATS], options)
     [found] = run_op(model, np.zeros((1, 5, 5, 1), np.float32), op_resolver=ops)
@@ -149,7 +157,9 @@ def test_a_builtin_operator_is_replaced_and_gets_its_options_as_a_struct(build_o
 
 def test_types_that_libraries_cannot_be_given_go_to_the_next_provider_or_are_refused(ops: MutableOpResolver) -> None:
     model = one_op_model("Total", [Spec(TensorType.INT4, [4])], [Spec(TensorType.INT4, [4])])
-    with pytest.raises(RuntimeError, match=r"operators\.so declines it: .*INT4 \[4\]\) is of a type that compiled operators cannot be given"):
+    with pytest.raises(
+        RuntimeError, match=r"operators\.so declines it: .*INT4 \[4\]\) is of a type that compiled operators cannot be given"
+    ):
         run_op(model, np.zeros(4, np.int8), op_resolver=ops)
 
 

@@ -18,7 +18,13 @@ __all__ = ["Kernel", "entry_functions", "load_kernel"]
 _PLAIN = re.compile(r"(Register_\w+|(?!TfLite)\w*(Registration|RegistrationExternal|Operator))\Z")
 _MANGLED = re.compile(r"_Z(N[0-9A-Za-z_]+E|\d+\w+?)v\Z")
 #: Bytes of a TfLiteRegistration of any generation, and the offsets in it.
-_BYTES, _METHODS, _BUILTIN_CODE, _CUSTOM_NAME, _VERSION = 64, ("init", "free", "prepare", "invoke", "profiling_string"), 40, 48, 56
+_BYTES, _METHODS, _BUILTIN_CODE, _CUSTOM_NAME, _VERSION = (
+    64,
+    ("init", "free", "prepare", "invoke", "profiling_string"),
+    40,
+    48,
+    56,
+)
 _HAS_INVOKE = 8
 _HIGHEST_VERSION = 9999
 
@@ -149,7 +155,9 @@ def _builtin(code: int) -> BuiltinOperator | None:
 
 def _check_version(version: int, source: str) -> None:
     if not 1 <= version <= _HIGHEST_VERSION:
-        raise PluginError(f"{source} returns an operator of version {version}; versions are numbers from 1 to {_HIGHEST_VERSION}.")
+        raise PluginError(
+            f"{source} returns an operator of version {version}; versions are numbers from 1 to {_HIGHEST_VERSION}."
+        )
 
 
 def _text(name: bytes | None) -> str:

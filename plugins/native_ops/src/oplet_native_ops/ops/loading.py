@@ -65,7 +65,9 @@ def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOp
     return resolver
 
 
-def register_library(resolver: MutableOpResolver, path: Path_, operators: Operators | str | None = None, version: int = 1) -> None:
+def register_library(
+    resolver: MutableOpResolver, path: Path_, operators: Operators | str | None = None, version: int = 1
+) -> None:
     """Add the operators of a library that a package ships; one line of its `register_ops`.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Allocation, Context, Node, Tensor, TensorType, decline, ensure
+from oplet import Allocation, Context, Node, Tensor, TensorType, decline
 from oplet.errors import InvokeError, PrepareError
 from oplet_native_ops.ops.entry import Kernel
 from oplet_native_ops.shim import layouts
@@ -47,7 +47,9 @@ class NativeNode:
         self._graph = NativeGraph(len(context.tensors), context.num_threads) if graph is None else graph
         self._custom = isinstance(options, bytes)
         # The library may keep the address.
-        self._options = ctypes.create_string_buffer(options, len(options)) if isinstance(options, bytes) and options else options or None
+        self._options = (
+            ctypes.create_string_buffer(options, len(options)) if isinstance(options, bytes) and options else options or None
+        )
         self._node: Any = None
         self._own: list[Tensor] = []
         self._added: list[tuple[Tensor, int]] = []
@@ -119,7 +121,8 @@ class NativeNode:
                 decline(f"{tensor} is of a type that compiled operators cannot be given.")
             if tensor.quantization is not None and tensor.quantization.block_size:
                 decline(f"{tensor} is quantized by blocks, which compiled operators cannot be told.")
-            ensure(tensor.type in TYPE_NUMBERS, lambda tensor=tensor: f"{tensor} is of a type that LiteRT's C API does not have.")
+            if tensor.type not in TYPE_NUMBERS:
+                decline(f"{tensor} is of a type that LiteRT's C API does not have.")
 
     def _connect(self, node: Node, own: list[Tensor]) -> None:
         """Give the library its node, once."""

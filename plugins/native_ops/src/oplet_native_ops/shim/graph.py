@@ -109,9 +109,7 @@ class NativeGraph:
         """
         size = 0 if tensor.type is TensorType.STRING else tensor.nbytes
         kind = _MEMORY[tensor.allocation] if memory is None else memory
-        if not self._shim.oplet_native_shape(
-            self.pointer, tensor.index, kind, len(tensor.shape), int_values(tensor.shape), size
-        ):
+        if not self._shim.oplet_native_shape(self.pointer, tensor.index, kind, len(tensor.shape), int_values(tensor.shape), size):
             raise MemoryError
 
     def give(self, tensor: Tensor, index: int | None = None) -> int:

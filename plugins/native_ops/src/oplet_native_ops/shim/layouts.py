@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import ClassVar
 
 __all__ = [
     "NO_BUFFER_HANDLE",
@@ -27,7 +28,7 @@ class Status:
 
     OK = 0
     OUTPUT_SHAPE_NOT_KNOWN = 9
-    NAMES = {
+    NAMES: ClassVar = {
         1: "kTfLiteError",
         2: "kTfLiteDelegateError",
         3: "kTfLiteApplicationError",

@@ -87,7 +87,9 @@ def shim() -> ctypes.CDLL:
         )
     library = ctypes.CDLL(str(path))
     if library.oplet_native_interface() != _INTERFACE:
-        raise PluginError("The library of oplet-native-ops is of another version than its Python modules; install the package again.")
+        raise PluginError(
+            "The library of oplet-native-ops is of another version than its Python modules; install the package again."
+        )
     for name, (result, *arguments) in _SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

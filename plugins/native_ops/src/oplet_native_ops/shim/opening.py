@@ -44,7 +44,7 @@ class NativeLibrary:
         self.info = info
         self.functions = functions
 
-    def function(self, name: str) -> ctypes._NamedFuncPointer | None:  # type: ignore[name-defined]
+    def function(self, name: str) -> ctypes._NamedFuncPointer | None:
         """A function without arguments, by its name in C or, as "a::b", in C++; None if the library exports none."""
         for symbol in symbols_of(name):
             if symbol in self.info.functions:
@@ -127,7 +127,9 @@ def _open_bound(path: str) -> ctypes.CDLL:
     mode = _MODE
     if _are_global(("TfLiteOperatorCreate", "TfLiteIntArrayCreate", "TfLiteTensorRealloc")):
         if not hasattr(os, "RTLD_DEEPBIND"):
-            raise OSError("another library of this program has made functions of LiteRT's C API global, which this system puts first")
+            raise OSError(
+                "another library of this program has made functions of LiteRT's C API global, which this system puts first"
+            )
         mode |= os.RTLD_DEEPBIND  # not otherwise: it also puts aside an allocator that the program was started with
     return _open_bytes(empty_library(_header(), [str(library_path()), path]), mode)
 

@@ -233,12 +233,8 @@ def builtin_data(op: BuiltinOperator, options: Table | None) -> ctypes.Structure
         value = getattr(options, field.option)
         if field.length:
             values = [] if value is None else [_CONVERT[field.kind](each) for each in value]
-            ensure(
-                len(values) <= field.length,
-                lambda field=field, values=values: (
-                    f"{field.option} has {len(values)} values, and compiled operators are given {field.length} at most."
-                ),
-            )
+            told = f"{field.option} has {len(values)} values, and compiled operators are given {field.length} at most."
+            ensure(len(values) <= field.length, told)
             getattr(made, field.name)[: len(values)] = values
             if field.counted:
                 setattr(made, fields[at + 1].name, len(values))
