@@ -13,6 +13,7 @@ from oplet_native_ops.delegates.claim import Claim
 from oplet_native_ops.delegates.entry import create_delegate, destroy_delegate, is_opaque
 from oplet_native_ops.delegates.graph import DelegateGraph
 from oplet_native_ops.delegates.kernel import delegate_handle
+from oplet_native_ops.delegates.shared import Shared
 from oplet_native_ops.shim.layouts import NO_BUFFER_HANDLE, Status
 from oplet_native_ops.shim.library import shim
 from oplet_native_ops.shim.opening import open_library
@@ -43,27 +44,31 @@ def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, An
     return NativeDelegate(path, options)
 
 
-class NativeDelegate(Delegate):
+class NativeDelegate(Shared, Delegate):
     """See `load_delegate_library`.
 
     Attributes:
-        pointer: the library's delegate, a TfLiteDelegate.
+        pointer: the library's delegate, a TfLiteDelegate; None once it is destroyed.
         is_opaque: whether it has the opaque interface.
         data: what an opaque one is called with.
     """
 
     def __init__(self, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
+        Delegate.__init__(self, options)
+        self.pointer: int | None = None
         self._shim = shim()
         self._library = open_library(path)
         self.name = self._library.name
         self.pointer = create_delegate(self._library, self.options)
-        # Partitions and interpreters hold this object, so it goes after all of them.
-        self._end = weakref.finalize(self, destroy_delegate, self._library, self.pointer)
         self.is_opaque = is_opaque(self.pointer)
         self.data: int | None = self._shim.TfLiteOpaqueDelegateGetData(self.pointer) if self.is_opaque else None
         self.flags = DelegateFlags(self._shim.oplet_native_delegate_flags(self.pointer) & _KNOWN_FLAGS)
-        self._graphs: weakref.WeakKeyDictionary[Context, DelegateGraph] = weakref.WeakKeyDictionary()
+        self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+
+    def _end(self) -> None:
+        pointer, self.pointer = self.pointer, None
+        if pointer is not None:
+            destroy_delegate(self._library, pointer)
 
     @property
     def profiles_operators(self) -> bool:
@@ -87,14 +92,22 @@ class NativeDelegate(Delegate):
 
     def _graph_of(self, context: DelegateContext) -> DelegateGraph:
         """The subgraph as the library has it from an earlier time, or a new one."""
-        for known, graph in self._graphs.items():
-            if known.tensors is context.tensors:
+        for known in self._contexts:
+            if known.tensors is context.tensors and (graph := self._graph_in(known)) is not None:
                 return graph
         return DelegateGraph(context)
 
     def remember(self, context: Context, graph: DelegateGraph) -> None:
         """Keep a graph for as long as its interpreter lives."""
-        self._graphs[context] = graph
+        self._contexts.add(context)
+        context.resources[self._key(context)] = graph
+
+    def _key(self, context: Context) -> tuple[str, NativeDelegate, int]:
+        return "oplet_native_ops", self, id(context)
+
+    def _graph_in(self, context: Context) -> DelegateGraph | None:
+        graph: DelegateGraph | None = context.resources.get(self._key(context))
+        return None if graph is None or graph.pointer is None or self.pointer is None else graph
 
     # Buffers ---------------------------------------------------------------------------------------------------------------
 
@@ -112,9 +125,9 @@ class NativeDelegate(Delegate):
         self._copy("to", graph, handle, tensor)
 
     def free_buffer_handle(self, context: Context, handle: Any) -> None:
-        graph = self._graphs.get(context)
+        graph = self._graph_in(context)
         if graph is None:
-            return  # the application named a buffer that the library was never told of
+            return  # the application named a buffer of a library that claims nothing here, or that has let go of all it had
         number = delegate_handle(self.name, handle)
         self._shim.oplet_native_delegate_free(self.pointer, graph.pointer, number)
         for index in range(graph.tensor_count):
@@ -123,7 +136,7 @@ class NativeDelegate(Delegate):
                 found.buffer_handle, found.data_is_stale = NO_BUFFER_HANDLE, False
 
     def _graph_with(self, context: Context, tensor: Tensor) -> DelegateGraph:
-        graph = self._graphs.get(context)
+        graph = self._graph_in(context)
         if graph is None:
             raise DelegateError(f"{self.name} has no buffers of {tensor}: it claims nothing of this model.")
         return graph

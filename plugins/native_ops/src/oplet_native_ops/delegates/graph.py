@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from oplet import Allocation, BuiltinOperator, DelegateContext, Node, Tensor, TensorType
 from oplet.errors import DelegateError
+from oplet_native_ops.delegates.shared import Shared
 from oplet_native_ops.delegates.withheld import withheld
 from oplet_native_ops.ops.entry import Kernel
 from oplet_native_ops.shim.graph import NativeGraph, address_of, int_values
@@ -50,7 +50,7 @@ def _write(array: Any, values: list[int]) -> None:
     ctypes.memmove(start, int_values(values), 4 * len(values))
 
 
-class DelegateGraph(NativeGraph):
+class DelegateGraph(Shared, NativeGraph):
     """One subgraph of one interpreter, for one delegate, as long as the interpreter lives.
 
     Attributes:
@@ -60,7 +60,6 @@ class DelegateGraph(NativeGraph):
 
     def __init__(self, context: DelegateContext) -> None:
         super().__init__(len(context.tensors), context.num_threads)
-        pointer = self.pointer or 0
         self.withheld: dict[int, str] = {}
         self.dynamic: dict[int, PartitionNode] = {}
         self._count = len(context.tensors)
@@ -70,15 +69,27 @@ class DelegateGraph(NativeGraph):
         self._kept: list[Any] = []
         self._kernels: list[int] = []
         self._operators: list[int] = []
-        self._end = weakref.finalize(self, _free, pointer, self._nodes, self._kernels, self._operators)
 
     def close(self) -> None:
         """Nothing: the library may look at the graph as long as the interpreter lives, which `dispose` is for."""
 
     def dispose(self) -> None:
         """Free everything."""
-        self._end()
-        self.pointer = None
+        if self.pointer is None:
+            return
+        super().close()
+        for shown in self._nodes.values():
+            self._shim.oplet_native_node_free(shown.struct)
+        for kernel in self._kernels:
+            self._shim.oplet_native_kernel_free(kernel)
+        for operator in self._operators:
+            _owned[operator] -= 1
+            if not _owned[operator]:
+                del _owned[operator]
+                self._shim.TfLiteOperatorDelete(operator)
+
+    def _end(self) -> None:
+        self.dispose()
 
     # Tensors ---------------------------------------------------------------------------------------------------------
 
@@ -235,20 +246,6 @@ class DelegateGraph(NativeGraph):
 
 #: How many graphs an operator serves: LiteRT, too, deletes what a delegate replaced nodes by.
 _owned: dict[int, int] = {}
-
-
-def _free(pointer: int, nodes: dict[int, _Shown], kernels: list[int], operators: list[int]) -> None:
-    own = shim()
-    own.oplet_native_graph_free(pointer)
-    for shown in nodes.values():
-        own.oplet_native_node_free(shown.struct)
-    for kernel in kernels:
-        own.oplet_native_kernel_free(kernel)
-    for operator in operators:
-        _owned[operator] -= 1
-        if not _owned[operator]:
-            del _owned[operator]
-            own.TfLiteOperatorDelete(operator)
 
 
 def _indices(tensors: Iterable[Tensor | None]) -> list[int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oplet import Context, DelegateParams, Node, Tensor
 from oplet.errors import InvokeError
 from oplet_native_ops.delegates.graph import DelegateGraph, int_array
+from oplet_native_ops.delegates.shared import Shared
 from oplet_native_ops.ops.entry import Kernel
 from oplet_native_ops.ops.node import NativeNode
 from oplet_native_ops.shim.graph import int_values
@@ -42,6 +43,7 @@ class PartitionNode(NativeNode):
     ) -> None:
         self._delegate = delegate
         self._subgraph = graph
+        self._shared: list[Shared] = [graph, delegate]
         self._lists = [
             int_array(each.index for each in group) for group in (params.nodes, params.input_tensors, params.output_tensors)
         ]
@@ -52,10 +54,12 @@ class PartitionNode(NativeNode):
             made: ctypes.Structure = NativeOpaqueDelegateParams(delegate.pointer, delegate.data, *self._lists)
         else:
             made = NativeDelegateParams(delegate.pointer, *self._lists)
+        for each in self._shared:
+            each.use()
         try:
             super().__init__(kernel, context, made, graph)
         except BaseException:
-            self._free_lists()
+            self._let_go()
             raise
 
     @property
@@ -69,12 +73,15 @@ class PartitionNode(NativeNode):
         finally:
             for index in [index for index, owner in self._subgraph.dynamic.items() if owner is self]:
                 del self._subgraph.dynamic[index]
-            self._free_lists()
+            self._let_go()
 
-    def _free_lists(self) -> None:
+    def _let_go(self) -> None:
         lists, self._lists = self._lists, []
-        for each in lists:
-            self._shim.TfLiteIntArrayFree(each)
+        for array in lists:
+            self._shim.TfLiteIntArrayFree(array)
+        shared, self._shared = self._shared, []
+        for each in shared:
+            each.release()
 
     def prepare(self, context: Context, node: Node) -> None:
         """Have the library set the shapes of the outputs and, if it likes, of what lies between the partition's nodes."""
