@@ -98,6 +98,13 @@ class LibraryEntry(DelegateEntry):
         return delegate
 
 
+def _no_option(name: str, option: str, delegate: str) -> DelegateLoadError:
+    return DelegateLoadError(
+        f"Failed to load delegate from {name}: '{option}' behind the delegate '{delegate}' is no option; options have a value, as in "
+        f"{delegate}:{option or 'key'}=VALUE."
+    )
+
+
 class DelegateRegistry:
     """Delegates by name; a plugin's `register_delegates` adds to it.
 
@@ -159,10 +166,12 @@ class DelegateRegistry:
         Raises:
             DelegateLoadError: there is none, or more than one.
         """
-        name = os.fspath(name)
-        if name not in self._entries and is_library(name):
-            return self._library(name)
         distribution, _, short = name.rpartition(":")
+        if name not in self._entries:
+            if is_library(short):
+                return self._library(name)
+            if is_library(distribution):
+                raise _no_option(name, short, distribution)
         found = [
             e
             for e in self._entries.get(short, [])
@@ -172,10 +181,7 @@ class DelegateRegistry:
             return found[0]
         if not found:
             if distribution and (distribution.rpartition(":")[2] in self._entries):
-                raise DelegateLoadError(
-                    f"Failed to load delegate from {name}: '{short}' behind the delegate '{distribution}' is no option; options have a "
-                    f"value, as in {distribution}:{short or 'key'}=VALUE."
-                )
+                raise _no_option(name, short, distribution)
             known = ", ".join(sorted(self._entries)) or "none"
             raise DelegateLoadError(
                 f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}); give one "
