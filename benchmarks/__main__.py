@@ -19,6 +19,7 @@ from benchmarks import common  # first: it has BLAS use one thread
 from benchmarks.dispatch import dispatch
 from benchmarks.engines import engines
 from benchmarks.latency import latency
+from benchmarks.native import can_run, native
 from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
@@ -28,7 +29,7 @@ from oplet.tools.children import run_python
 _HERE = Path(__file__).resolve().parent
 #: Measurements that are programs of their own.
 _PROGRAMS = ("opening", "building", "starting")
-_SECTIONS = ("latency", "start", "loading", "arena", "dispatch", "batch", "threads", "engines", *_PROGRAMS)
+_SECTIONS = ("latency", "start", "loading", "arena", "dispatch", "native", "batch", "threads", "engines", *_PROGRAMS)
 _PACKAGES = ("oplet", "oplet-numba-ops", "numpy", "numba", "openvino", "ai-edge-litert", "tflite-micro", "onnx")
 
 
@@ -52,6 +53,7 @@ def main() -> None:
         "loading": lambda: loading(found, rounds),
         "arena": lambda: arena(found),
         "dispatch": lambda: dispatch(rounds=rounds * 5),
+        "native": lambda: native(rounds=rounds * 5),
         "batch": lambda: batches((1, 2, 4, 8, 16), rounds),
         "threads": lambda: threads(found, arguments.threads, rounds, tell),
         "engines": lambda: engines(found, arguments.threads, rounds, tell),
@@ -59,6 +61,8 @@ def main() -> None:
     report, data = [f"# Measurements\n\n{_machine()}\n"], {}
     for name in arguments.only:
         tell(f"# {name}")
+        if name == "native" and not can_run():
+            continue
         if name in _PROGRAMS:
             if not (_HERE / f"{name}.py").exists():
                 continue

@@ -8,32 +8,11 @@ from oplet import TensorType
 
 __all__ = ["REFUSED", "TYPES", "TYPE_NUMBERS", "type_label"]
 
+#: In the order of their numbers.
 _ORDER: Final = [
-    "NONE",
-    "FLOAT32",
-    "INT32",
-    "UINT8",
-    "INT64",
-    "STRING",
-    "BOOL",
-    "INT16",
-    "COMPLEX64",
-    "INT8",
-    "FLOAT16",
-    "FLOAT64",
-    "COMPLEX128",
-    "UINT64",
-    "RESOURCE",
-    "VARIANT",
-    "UINT32",
-    "UINT16",
-    "INT4",
-    "BFLOAT16",
-    "INT2",
-    "UINT4",
-    "FLOAT8_E4M3FN",
-    "FLOAT8_E5M2",
-]
+    "NONE", "FLOAT32", "INT32", "UINT8", "INT64", "STRING", "BOOL", "INT16", "COMPLEX64", "INT8", "FLOAT16", "FLOAT64", "COMPLEX128",
+    "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16", "INT2", "UINT4", "FLOAT8_E4M3FN", "FLOAT8_E5M2",
+]  # fmt: skip
 
 #: The number of each type.
 TYPE_NUMBERS: Final = {TensorType[name]: number for number, name in enumerate(_ORDER) if name in TensorType.__members__}
